@@ -92,7 +92,7 @@ run() {
 run_asan() {
 	local never='^(model|lint|systemd)\.|^integration\.(manual|other_tools|packaging)$' leaks='^(unit|capture|shim|workload)\.|^reliability\.memory_|^hostile\.frames$'
 	local seldom='^(answers|bench|hip|peer|softgpu)\.|^calls\.rccl$'
-	seldom+='|^hostile\.(access|container|forks|places|quota|readers|retention|service|subuids|watchdog)$'
+	seldom+='|^hostile\.(access|container|forks|places|quota|readers|retention|service|subuids|tenant_crowd|watchdog)$'
 	seldom+='|^integration\.(cli_env|cli_live|cli_read|cli_sessions|collectives|control|diff|fidelity)$'
 	seldom+='|^integration\.(fidelity_intercept|formats_apart|front_ends|install|launchers|reason|report)$'
 	seldom+='|^integration\.(summary|timeline|tree)$'

@@ -18,8 +18,11 @@
 #include "collectord/service/log.h"
 #include "collectord/service/notify.h"
 #include "collectord/service/state_dir.h"
+#include "collectord/channel/seat.h"
+#include "collectord/loop/neighbours.h"
 #include "collectord/loop/server.h"
 #include "collectord/store/store.h"
+#include "collectord/supervisor/supervisor.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
@@ -168,14 +171,16 @@ static int prepare_store(const struct config *config)
 	return r;
 }
 
-/* So that two collectors never write one database: the whole place is ours. */
-static int claim_store(const struct config *config, struct claim *ret)
+/* So that two collectors never write one database: the whole place is ours, or all of a tenant. */
+static int claim_store(const struct config *config, const struct seat *seat, struct claim *ret)
 {
 	CLEANUP(free_p) char *path = NULL;
 	pid_t pid = 0;
 	int r;
 
-	if (asprintf(&path, config->db_file ? "%s-lock" : "%s/.lock", config->store_path) < 0) {
+	if (seat ? asprintf(&path, "%s/.lock-%u", config->store_path, seat->owner) < 0
+		 : asprintf(&path, config->db_file ? "%s-lock" : "%s/.lock", config->store_path) <
+				0) {
 		path = NULL;
 		return -ENOMEM;
 	}
@@ -235,16 +240,30 @@ static void read_subuids(struct config *config)
 			strerror(-r));
 }
 
-static int start_store(const struct config *config, const char *folder, struct store **ret)
+/* Of the service each tenant has an index of its own, which that tenant cannot open. */
+static int name_index(const struct config *config, const struct seat *seat, char **ret)
+{
+	int n = 0;
+
+	if (seat)
+		n = asprintf(ret, "%s/.index-%u", config->store_path, seat->owner);
+	else if (!config->db_file)
+		n = asprintf(ret, "%s/index.db", config->store_path);
+	if (n < 0)
+		*ret = NULL;
+	return n < 0 ? -ENOMEM : 0;
+}
+
+static int start_store(const struct config *config, const struct seat *seat, const char *folder,
+	const struct store_neighbours *neighbours, struct store **ret)
 {
 	CLEANUP(free_p) char *index_path = NULL;
 	struct store_config store_config = {0};
 	int r;
 
-	if (!config->db_file && asprintf(&index_path, "%s/index.db", config->store_path) < 0) {
-		index_path = NULL;
+	if (name_index(config, seat, &index_path) < 0)
 		return -ENOMEM;
-	}
+	store_config.neighbours = neighbours;
 	store_config.index_path = index_path;
 	store_config.folder = folder;
 	store_config.keep_free_bytes = keep_free(config, folder);
@@ -285,21 +304,29 @@ static int check_namespaces(const struct config *config)
 	return -EPERM;
 }
 
-static int run(const struct config *config, struct listen_sockets *sockets)
+/* @seat: of one tenant of the service; NULL: of all that comes to @sockets. */
+static int collect(
+	const struct config *config, struct listen_sockets *sockets, const struct seat *seat)
 {
 	CLEANUP(free_p) char *folder = folder_of(config);
 	CLEANUP(claim_release) struct claim claim = {.fd = -1};
+	struct store_neighbours neighbours;
 	struct store *store = NULL;
 	struct server *server = NULL;
 	int exit_code = EXIT_FAILURE;
 	int r;
 
-	if (!folder || prepare_store(config) < 0 || check_file_system(config, folder) < 0 ||
-		claim_store(config, &claim) < 0 || start_store(config, folder, &store) < 0)
+	if (seat)
+		neighbours_of(seat, &neighbours);
+	if (!folder || claim_store(config, seat, &claim) < 0 ||
+		start_store(config, seat, folder, seat ? &neighbours : NULL, &store) < 0)
 		return EXIT_FAILURE;
 	r = server_new(config, sockets, store, &server);
+	if (r == 0 && seat)
+		r = server_sit(server, seat);
 	if (r == 0) {
-		say_ready(config, sockets);
+		if (!seat)
+			say_ready(config, sockets);
 		exit_code = server_run(server);
 	} else {
 		log_error("cannot start: %s", strerror(-r));
@@ -309,6 +336,29 @@ static int run(const struct config *config, struct listen_sockets *sockets)
 	store_free(store);
 	log_done();
 	return exit_code;
+}
+
+/* A process for each tenant. What is one user's alone, or one file, is one process. */
+static int supervise(const struct config *config, struct listen_sockets *sockets)
+{
+	CLEANUP(claim_release) struct claim claim = {.fd = -1};
+	CLEANUP(close_p) int reserve = -1;
+
+	if (claim_store(config, NULL, &claim) < 0)
+		return EXIT_FAILURE;
+	reserve = store_open_reserve(config->store_path);
+	return supervisor_run(config, sockets, reserve, collect);
+}
+
+static int run(const struct config *config, struct listen_sockets *sockets)
+{
+	CLEANUP(free_p) char *folder = folder_of(config);
+
+	if (!folder || prepare_store(config) < 0 || check_file_system(config, folder) < 0)
+		return EXIT_FAILURE;
+	if (config->is_service && !config->is_private && !config->db_file)
+		return supervise(config, sockets);
+	return collect(config, sockets, NULL);
 }
 
 /*

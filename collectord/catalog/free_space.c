@@ -19,12 +19,12 @@ struct room {
 	int folder; /* O_PATH */
 	uint64_t reserve_bytes;
 	uint64_t keep_free_bytes;
-	bool is_spent;
+	bool is_spent; /* without a file; else that tells: other processes have it, too */
 	bool is_there;
 	uint64_t looked_ns; /* CLOCK_MONOTONIC; 0: look now */
 };
 
-static int open_unnamed(const char *folder)
+int room_open_reserve(const char *folder)
 {
 	char path[] = "/.rtl-reserve-XXXXXX";
 	CLEANUP(free_p) char *named = NULL;
@@ -58,8 +58,17 @@ static int fill(struct room *room)
 	return r;
 }
 
-int room_open(
-	const char *folder, uint64_t reserve_bytes, uint64_t keep_free_bytes, struct room **ret)
+static bool is_spent(const struct room *room)
+{
+	struct stat st;
+
+	if (room->fd < 0 || fstat(room->fd, &st) < 0)
+		return room->is_spent;
+	return (uint64_t)st.st_blocks * 512u < room->reserve_bytes;
+}
+
+int room_open(const char *folder, int reserve, uint64_t reserve_bytes, uint64_t keep_free_bytes,
+	struct room **ret)
 {
 	CLEANUP(free_p) struct room *room = calloc(1, sizeof(*room));
 	int r;
@@ -71,7 +80,7 @@ int room_open(
 	room->folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (room->folder < 0)
 		return -errno;
-	room->fd = open_unnamed(folder);
+	room->fd = reserve < 0 ? room_open_reserve(folder) : fcntl(reserve, F_DUPFD_CLOEXEC, 0);
 	r = room->fd < 0 ? -errno : fill(room);
 	room->is_spent = r == -ENOSPC || r == -EDQUOT;
 	if (r < 0 && !room->is_spent)
@@ -92,7 +101,7 @@ struct room *room_close(struct room *room)
 
 bool room_spend(struct room *room)
 {
-	bool was_spent = room->is_spent;
+	bool was_spent = is_spent(room);
 
 	room->is_spent = true;
 	room->is_there = false;
@@ -114,7 +123,7 @@ static bool has_free(const struct room *room, uint64_t bytes)
 
 int64_t room_left(const struct room *room)
 {
-	uint64_t kept = room->keep_free_bytes + (room->is_spent ? room->reserve_bytes : 0);
+	uint64_t kept = room->keep_free_bytes + (is_spent(room) ? room->reserve_bytes : 0);
 	struct statvfs fs;
 
 	if (fstatvfs(room->folder, &fs) < 0)
@@ -127,11 +136,11 @@ static bool look(struct room *room)
 	uint64_t wanted = room->keep_free_bytes;
 
 	/* Also without a reserve of ours the disk is full until there is room for one. */
-	if (room->is_spent)
+	if (is_spent(room))
 		wanted += room->reserve_bytes;
 	if (!has_free(room, wanted))
 		return false;
-	if (room->is_spent && room->fd >= 0 && fill(room) < 0)
+	if (is_spent(room) && room->fd >= 0 && fill(room) < 0)
 		return false;
 	room->is_spent = false;
 	return true;

@@ -13,12 +13,16 @@
 
 struct room;
 
+/* A file without a name in @folder, empty: the reserve of several processes. -1: errno. */
+int room_open_reserve(const char *folder);
+
 /*
- * @folder: of the file system. A reserve that does not fit is spent from the start; a file system
- * that knows no reservation goes without. -ENOMEM, or what opening @folder says.
+ * @folder: of the file system; @reserve: of room_open_reserve(), stays the caller's; -1: one of our
+ * own. A reserve that does not fit is spent from the start; a file system that knows no reservation
+ * goes without. -ENOMEM, or what opening @folder says.
  */
-int room_open(
-	const char *folder, uint64_t reserve_bytes, uint64_t keep_free_bytes, struct room **ret);
+int room_open(const char *folder, int reserve, uint64_t reserve_bytes, uint64_t keep_free_bytes,
+	struct room **ret);
 struct room *room_close(struct room *room);
 
 /* The disk is full: the reserve is freed. True when that made room. */

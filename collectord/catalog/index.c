@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,8 +164,8 @@ static void tenant_of(sqlite3_context *context, int count, sqlite3_value **value
 		context, subuids_owner(index->subuids, (uid_t)sqlite3_value_int64(values[0])));
 }
 
-/* As of now a tenant is whom a uid counts as. Mostly that is in the rows already: nothing is written
- * then, for which a full disk would have no room. */
+/* As of now a tenant is whom a uid counts as. Mostly that is in the rows already: nothing is
+ * written then, for which a full disk would have no room. */
 static int count_tenants(struct index *index)
 {
 	int r = database_errno(sqlite3_create_function_v2(index->db, "tenant_of", 1,
@@ -200,6 +201,17 @@ static int prepare(struct index *index, const char *path)
 	return r == 0 ? database_prepare(index->db, &index->put, index_put_sql) : r;
 }
 
+static int is_empty(sqlite3 *db, bool *ret)
+{
+	int is = 0;
+	int r = index_number(db,
+		"SELECT NOT EXISTS (SELECT 1 FROM session) AND NOT EXISTS (SELECT 1 FROM removed)",
+		NULL, &is);
+
+	*ret = is;
+	return r;
+}
+
 /* 1: made; 0: it was there, and can be one. */
 static int make_or_check(const char *path)
 {
@@ -213,7 +225,8 @@ static int make_or_check(const char *path)
 	return aside_check(path, SCHEMA_INDEX_APPLICATION_ID, SCHEMA_INDEX_VERSION);
 }
 
-int index_open(const char *path, const struct subuids *subuids, struct index **ret, bool *ret_is_new)
+int index_open(
+	const char *path, const struct subuids *subuids, struct index **ret, bool *ret_is_new)
 {
 	CLEANUP(free_p) char *real = NULL;
 	struct index *index;
@@ -223,18 +236,102 @@ int index_open(const char *path, const struct subuids *subuids, struct index **r
 		r = make_or_check(real);
 	if (r < 0)
 		return r;
-	*ret_is_new = r == 1;
 	index = calloc(1, sizeof(*index));
 	if (!index)
 		return -ENOMEM;
 	index->subuids = subuids;
 	r = prepare(index, real);
+	if (r == 0)
+		r = is_empty(index->db, ret_is_new);
 	if (r < 0) {
 		index_close(index);
 		return r;
 	}
 	*ret = index;
 	return 0;
+}
+
+int index_open_or_renew(const char *path, const struct subuids *subuids, struct index **ret,
+	struct index_state *ret_state)
+{
+	int r = index_open(path, subuids, ret, &ret_state->is_new);
+
+	if (!aside_is_damage(r))
+		return r;
+	ret_state->damage = r;
+	r = aside_move(path, &ret_state->aside);
+	return r < 0 ? r : index_open(path, subuids, ret, &ret_state->is_new);
+}
+
+void index_watch(struct index *index, void (*changed)(const char *database, void *data), void *data)
+{
+	index->changed = changed;
+	index->changed_data = data;
+}
+
+void index_say_changed(const struct index *index, const char *database)
+{
+	if (index->changed)
+		index->changed(database, index->changed_data);
+}
+
+/* Of @table what both have, whatever their versions are. */
+static int take_table(struct index *index, const char *table, uid_t tenant)
+{
+	CLEANUP(free_p) char *sql = NULL;
+	sqlite3_stmt *columns = NULL;
+	const char *text;
+	int r = database_prepare(index->db, &columns,
+		"SELECT group_concat(name, ', ') FROM pragma_table_info(?1, 'main') WHERE name NOT "
+		"IN "
+		"('id', 'tenant') AND name IN (SELECT name FROM pragma_table_info(?1, 'other'))");
+
+	if (r < 0)
+		return r;
+	database_bind_text(columns, 1, table);
+	r = database_errno(sqlite3_step(columns));
+	text = r == 0 ? (const char *)sqlite3_column_text(columns, 0) : NULL;
+	if (text && asprintf(&sql,
+			    "INSERT OR IGNORE INTO main.%s (%s, tenant) SELECT %s, tenant_of(uid) "
+			    "FROM other.%s WHERE tenant_of(uid) = %u",
+			    table, text, text, table, (unsigned)tenant) < 0)
+		r = -ENOMEM;
+	else if (text)
+		r = database_exec(index->db, sql);
+	sqlite3_finalize(columns);
+	return r;
+}
+
+int index_take_over(struct index *index, const char *path, uid_t tenant)
+{
+	int id = 0, r = storage_check_file(path);
+	sqlite3_stmt *attach = NULL;
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	r = database_prepare(index->db, &attach, "ATTACH ?1 AS other");
+	if (r < 0)
+		return r;
+	database_bind_text(attach, 1, path);
+	r = database_run(attach);
+	sqlite3_finalize(attach);
+	if (r < 0)
+		return r;
+	r = index_number(index->db, "PRAGMA other.application_id", NULL, &id);
+	if (r == 0 && id == SCHEMA_INDEX_APPLICATION_ID) {
+		r = database_exec(index->db, "BEGIN IMMEDIATE");
+		if (r == 0)
+			r = take_table(index, "session", tenant);
+		if (r == 0)
+			r = take_table(index, "removed", tenant);
+		if (r == 0)
+			r = database_exec(index->db, "COMMIT");
+		if (r < 0)
+			(void)database_exec(index->db, "ROLLBACK");
+	}
+	(void)database_exec(index->db, "DETACH other");
+	index_totals_forget(index);
+	return r;
 }
 
 struct index *index_close(struct index *index)
@@ -290,6 +387,8 @@ int index_settle(struct index *index)
 	if (r == 0)
 		r = settle_table(index, SETTLE("removed"), folder);
 	index_totals_forget(index);
+	if (sqlite3_total_changes(index->db)) /* since it was opened */
+		index_say_changed(index, NULL);
 	return r;
 }
 
@@ -325,6 +424,7 @@ int index_put(struct index *index, const struct index_entry *entry)
 	index_totals_before(index, entry->database);
 	r = database_run(put);
 	index_totals_after(index, entry->database);
+	index_say_changed(index, entry->database);
 	return r;
 }
 
@@ -428,6 +528,7 @@ int index_set_aside(struct index *index, const char *path, const char *aside, co
 	r = database_run(statement);
 	index_totals_after(index, path);
 	index_totals_after(index, aside);
+	index_say_changed(index, path);
 	sqlite3_finalize(statement);
 	return r;
 }
@@ -461,4 +562,38 @@ int index_each_session(struct index *index, const char *path,
 	sqlite3_finalize(row);
 	r = database_errno(step);
 	return r < 0 ? r : count;
+}
+
+int index_each_closed_since(struct index *index, uint64_t since_realtime_ns, unsigned max,
+	void (*take)(const struct index_entry *entry, void *data), void *data)
+{
+	sqlite3_stmt *row = NULL;
+	int step, r = database_prepare(index->db, &row,
+			  "SELECT * FROM (SELECT database, name, job, command, uid, "
+			  "start_realtime_ns, end_realtime_ns, complete, completeness FROM session "
+			  "WHERE end_realtime_ns >= ?1 ORDER BY end_realtime_ns DESC LIMIT ?2) "
+			  "ORDER BY end_realtime_ns");
+
+	if (r < 0)
+		return r;
+	sqlite3_bind_int64(row, 1, (int64_t)since_realtime_ns);
+	sqlite3_bind_int64(row, 2, max);
+	while ((step = sqlite3_step(row)) == SQLITE_ROW) {
+		const struct index_entry entry = {
+			.database = (const char *)sqlite3_column_text(row, 0),
+			.name = (const char *)sqlite3_column_text(row, 1),
+			.job = (const char *)sqlite3_column_text(row, 2),
+			.command = (const char *)sqlite3_column_text(row, 3),
+			.uid = (uid_t)sqlite3_column_int64(row, 4),
+			.start_realtime_ns = (uint64_t)sqlite3_column_int64(row, 5),
+			.end_realtime_ns = (uint64_t)sqlite3_column_int64(row, 6),
+			.is_complete = sqlite3_column_int(row, 7),
+			.line = (const char *)sqlite3_column_text(row, 8),
+		};
+
+		if (entry.database && entry.name)
+			take(&entry, data);
+	}
+	sqlite3_finalize(row);
+	return database_errno(step);
 }

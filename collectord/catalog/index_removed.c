@@ -12,9 +12,7 @@
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
 
-/* A file that went aside belongs to the one that has its name now. As a range: it is looked up. */
-#define OF_DATABASE                                                                                \
-	"(database = ?1 OR (database >= ?1 || '.corrupt-' AND database < ?1 || '.corrupt.'))"
+#define OF_DATABASE INDEX_OF_DATABASE("?1")
 /* What both tables say of a session. */
 #define SESSION                                                                                    \
 	"database, name, job, command, uid, start_realtime_ns, end_realtime_ns, complete, "        \
@@ -84,13 +82,17 @@ static int end_change(struct index *index, int r)
 int index_weigh(struct index *index, uint64_t (*bytes_of)(const char *database))
 {
 	int r = database_exec(index->db, "BEGIN");
-	int more = 1;
+	int more = 1, weighed = 0;
 
 	if (r < 0)
 		return r;
-	for (int i = 0; more == 1 && i < WEIGHED_AT_ONCE; i++)
+	for (int i = 0; more == 1 && i < WEIGHED_AT_ONCE; i++) {
 		more = weigh_one(index, bytes_of);
+		weighed += more == 1;
+	}
 	r = end_change(index, more < 0 ? more : 0);
+	if (weighed)
+		index_say_changed(index, NULL);
 	return r < 0 ? r : more;
 }
 
@@ -156,15 +158,21 @@ static int run(struct index *index, const char *sql, const char *first, const ch
 
 int index_keep(struct index *index, const char *database, const char *why)
 {
-	return run(index, "UPDATE session SET kept = ?2 WHERE database = ?1", database, why);
+	int r = run(index, "UPDATE session SET kept = ?2 WHERE database = ?1", database, why);
+
+	index_say_changed(index, database);
+	return r;
 }
 
 int index_unkeep(struct index *index, const char *why)
 {
-	if (!why)
-		return run(
-			index, "UPDATE session SET kept = NULL WHERE kept IS NOT NULL", NULL, NULL);
-	return run(index, "UPDATE session SET kept = NULL WHERE kept = ?1", why, NULL);
+	int r = why ? run(index, "UPDATE session SET kept = NULL WHERE kept = ?1", why, NULL)
+		    : run(index, "UPDATE session SET kept = NULL WHERE kept IS NOT NULL", NULL,
+			      NULL);
+
+	if (sqlite3_changes(index->db))
+		index_say_changed(index, NULL);
+	return r;
 }
 
 /* Out of the sums, before they go: how many rows there are, and whose. */
@@ -198,7 +206,8 @@ int index_begin_removal(struct index *index, const char *database, const char *w
 	r = take_out(index, database, &tenant, &rows);
 	if (r == 0)
 		r = run(index,
-			"INSERT INTO removed (" SESSION ", why) SELECT " SESSION ", ?2 FROM session "
+			"INSERT INTO removed (" SESSION ", why) SELECT " SESSION
+			", ?2 FROM session "
 			"WHERE " OF_DATABASE,
 			database, why);
 	if (r == 0)
@@ -206,6 +215,7 @@ int index_begin_removal(struct index *index, const char *database, const char *w
 	r = end_change(index, r);
 	if (r == 0)
 		index_totals_removed(index, tenant, rows);
+	index_say_changed(index, database);
 	return r;
 }
 
@@ -253,7 +263,9 @@ int index_end_removal(struct index *index, const char *database)
 	if (r < 0)
 		return r;
 	r = end_rows(index, database);
-	return end_change(index, r < 0 ? r : trim(index));
+	r = end_change(index, r < 0 ? r : trim(index));
+	index_say_changed(index, database);
+	return r;
 }
 
 int index_take_gone(struct index *index, const char *database, const char *why)
@@ -272,7 +284,9 @@ int index_take_gone(struct index *index, const char *database, const char *why)
 		r = run(index, "DELETE FROM session WHERE database = ?1", database, NULL);
 	if (r == 0)
 		r = end_rows(index, database);
-	return end_change(index, r < 0 ? r : trim(index));
+	r = end_change(index, r < 0 ? r : trim(index));
+	index_say_changed(index, database);
+	return r;
 }
 
 int index_knows(struct index *index, const char *database)

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "collectord/loop/peer.h"
+#include "collectord/loop/seated.h"
 #include "collectord/loop/server.h"
 #include "collectord/loop/session.h"
 #include "collectord/store/store.h"
@@ -83,6 +84,8 @@ struct access_totals access_totals(const struct server *server)
 {
 	struct access_totals totals = {.connections = server->n_peers};
 
+	if (server->seated)
+		return seated_totals(server);
 	for (const struct session *s = server->sessions; s; s = s->next) {
 		totals.sessions += s->state != SESSION_CLOSED;
 		totals.processes += session_live_instances(s);

@@ -14,6 +14,7 @@
 #include "collectord/loop/ctl_reply.h"
 #include "collectord/loop/instance.h"
 #include "collectord/loop/peer.h"
+#include "collectord/loop/seated.h"
 #include "collectord/loop/server.h"
 #include "collectord/loop/session.h"
 #include "collectord/store/store.h"
@@ -406,11 +407,16 @@ static void put_status(FILE *out, const struct server *server, struct peer *peer
 	char state[SERVER_STATE_BYTES];
 	struct access_totals all = access_totals(server);
 
+	/* The worker that asks writes the line of all. */
+	if (peer->is_question) {
+		fprintf(out, "%s\n", server_state(server, peer, state));
+		return;
+	}
 	fprintf(out,
 		"collectord " RTL_VERSION " pid %d, store %s, %u sessions, %u processes, "
 		"%u connections, %s\n",
-		getpid(), server->config->store_path, all.sessions, all.processes, all.connections,
-		server_state(server, peer, state));
+		seated_pid(server), server->config->store_path, all.sessions, all.processes,
+		all.connections, server_state(server, peer, state));
 }
 
 static void put_process(FILE *out, const struct instance *instance)

@@ -54,6 +54,7 @@ struct peer {
 	bool is_finishing; /* no reading any more; ends when its output is written */
 	bool is_ended;
 	bool is_partial; /* the deadline runs for a frame that has begun */
+	bool is_question; /* of another worker, whose asker may see all: this tenant's part of it */
 	bool has_access, sees_all; /* access.c's: whether it was asked for, and the answer */
 };
 

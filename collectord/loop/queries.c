@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collectord/loop/access.h"
+#include "collectord/loop/all_tenants.h"
 #include "collectord/service/config.h"
 #include "collectord/loop/ctl.h"
 #include "collectord/loop/instance.h"
@@ -464,11 +465,17 @@ static bool has_common_version(const Rtl__Frame *frame)
 	}
 }
 
-static void answer(struct peer *peer, const Rtl__Frame *frame)
+static void answer(struct peer *peer, const Rtl__Frame *frame, const uint8_t *data, size_t bytes)
 {
 	if (!has_common_version(frame)) {
 		peer_refuse(peer, "this collector speaks protocol %u-%u only", PROTO_VERSION_MIN,
 			PROTO_VERSION_MAX);
+		return;
+	}
+	/* What it may see of other tenants their workers know. */
+	if (peer->server->seated && !peer->is_question &&
+		access_uid(peer->server, peer) == STORE_EVERYBODY) {
+		all_tenants_ask(peer, frame, data, bytes);
 		return;
 	}
 	if (frame->body_case == RTL__FRAME__BODY_STAT_REQUEST)
@@ -488,13 +495,19 @@ static void tool_frame(struct peer *peer, const uint8_t *data, size_t bytes)
 	if (r < 0 || !tool_is_request(frame))
 		peer_refuse(peer, "%s", r == -ENOMEM ? peer_no_memory : "that is no request");
 	else
-		answer(peer, frame);
+		answer(peer, frame, data, bytes);
 }
 
-static const struct peer_role tool_role = {.frame = tool_frame, .closed = ctl_closed};
+static void tool_closed(struct peer *peer)
+{
+	all_tenants_closed(peer);
+	ctl_closed(peer);
+}
 
-void tool_greet(struct peer *peer, const Rtl__Frame *frame)
+static const struct peer_role tool_role = {.frame = tool_frame, .closed = tool_closed};
+
+void tool_greet(struct peer *peer, const Rtl__Frame *frame, const uint8_t *data, size_t bytes)
 {
 	peer_greeted(peer, &tool_role, NULL, REQUEST_BYTES_MAX);
-	answer(peer, frame);
+	answer(peer, frame, data, bytes);
 }

@@ -10,8 +10,8 @@
 
 struct peer;
 
-/* The first frame of @peer was a request. */
-void tool_greet(struct peer *peer, const Rtl__Frame *frame);
+/* The first frame of @peer was a request, of these bytes. */
+void tool_greet(struct peer *peer, const Rtl__Frame *frame, const uint8_t *data, size_t bytes);
 
 /* True when @frame is one of the requests answered here. */
 int tool_is_request(const Rtl__Frame *frame);

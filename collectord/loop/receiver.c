@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
@@ -273,8 +274,10 @@ void receiver_done(struct receiver *receiver)
 	if (receiver->timer)
 		event_free(receiver->timer);
 	/* They are left to processes of their own. */
-	if (receiver->n_parked)
+	for (unsigned before = UINT_MAX; receiver->n_parked && receiver->n_parked < before;) {
+		before = receiver->n_parked;
 		start_closer(receiver);
+	}
 	if (receiver->channel < 0)
 		return;
 	close(TAKE_FD(receiver->channel));

@@ -67,7 +67,7 @@ static void on_done(struct runner *runner, const Rtl__RunnerDone *done)
 			session->exit_status = status;
 	}
 	/* What its command's processes sent before they ended is older than this message. */
-	(void)server_is_settled(session->server, session->uid);
+	(void)server_is_settled(session->server, session->uid, NULL);
 	runner_send_status(runner, false, 1 + count_running(session));
 	session_check(session);
 }
@@ -254,8 +254,10 @@ void runner_greet(struct peer *peer, const Rtl__RunnerHello *hello)
 		return;
 	}
 	r = session_get(peer->server, peer->uid, job, command, &session);
-	if (r == 0 && hello->has_again)
-		session->was_left |= hello->again;
+	if (r == 0 && hello->has_again && hello->again) {
+		session->is_older |= !session->was_left;
+		session->was_left = true;
+	}
 	if (r == 0 && categories && *categories) {
 		r = store_session_categories(session->store, categories);
 		if (r < 0)

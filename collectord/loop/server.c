@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "collectord/channel/seat.h"
 #include "collectord/loop/access.h"
 #include "collectord/loop/connect_limits.h"
 #include "collectord/service/config.h"
@@ -25,6 +26,7 @@
 #include "collectord/loop/peer.h"
 #include "collectord/loop/removed_sessions.h"
 #include "collectord/loop/runner.h"
+#include "collectord/loop/seated.h"
 #include "collectord/loop/session.h"
 #include "collectord/loop/shim_peer.h"
 #include "collectord/loop/shutdown.h"
@@ -70,6 +72,30 @@ static void start_listening(struct server *server)
 		(void)throttle(server);
 }
 
+static void add_peer(struct server *server, struct peer *peer)
+{
+	peer->next = server->peers;
+	if (server->peers)
+		server->peers->previous = peer;
+	server->peers = peer;
+	server->n_peers++;
+	server->accepted++;
+}
+
+void server_take_question(struct server *server, int fd)
+{
+	struct peer *peer = NULL;
+
+	if (peer_new(server, fd, &peer) < 0) {
+		close(fd);
+		return;
+	}
+	server->n_questions++;
+	peer->is_question = peer->has_access = peer->sees_all = true;
+	add_peer(server, peer);
+	peer_read(peer);
+}
+
 /* Where there is no memory for it the connection waits, and all that come after it. */
 static void admit(struct server *server, int fd)
 {
@@ -85,15 +111,10 @@ static void admit(struct server *server, int fd)
 		return;
 	}
 	if (r < 0) {
-		close(fd);
+		receiver_drop(&server->receiver, fd);
 		return;
 	}
-	peer->next = server->peers;
-	if (server->peers)
-		server->peers->previous = peer;
-	server->peers = peer;
-	server->n_peers++;
-	server->accepted++;
+	add_peer(server, peer);
 	why = arrivals_check(server, peer);
 	if (why)
 		peer_refuse(peer, "%s", why);
@@ -154,6 +175,13 @@ static bool may_accept_more(struct server *server, int listener, int error)
 	}
 }
 
+/* As accept(). The door of a worker is what the service's sockets are to another collector. */
+static int next_connection(struct server *server, int listener)
+{
+	return server->seated ? seated_next_connection(server)
+			      : accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
 /* True: perhaps there are more. */
 static bool accept_some(struct server *server, int listener)
 {
@@ -162,14 +190,14 @@ static bool accept_some(struct server *server, int listener)
 
 		if (server->is_throttled || server->is_stopping || server->is_recovering)
 			return false;
-		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		fd = next_connection(server, listener);
 		if (fd < 0) {
 			if (!may_accept_more(server, listener, errno))
 				return false;
 			continue;
 		}
 		if (!arrivals_take(&server->arrivals, server->config->subuids, fd)) {
-			close(fd);
+			receiver_drop(&server->receiver, fd);
 			continue;
 		}
 		admit(server, fd);
@@ -192,7 +220,12 @@ static void take_backlog(struct server *server, int listener)
 			return;
 }
 
-bool server_is_settled(struct server *server, uid_t uid)
+void server_take_arrived(struct server *server)
+{
+	take_backlog(server, server->listener_fds[0]);
+}
+
+bool server_is_settled(struct server *server, uid_t uid, uint64_t *ticket)
 {
 	struct peer *ungreeted[UNGREETED_MAX];
 	size_t n = 0;
@@ -215,7 +248,7 @@ bool server_is_settled(struct server *server, uid_t uid)
 	for (const struct peer *p = server->peers; p; p = p->next)
 		if (arrivals_is_silent(p) && (p->uid == uid || server->config->is_private))
 			return false;
-	return true;
+	return !server->seated || server->is_stopping || seated_is_settled(server, ticket);
 }
 
 void server_greet(struct server *server, struct peer *peer, const uint8_t *data, size_t bytes)
@@ -242,7 +275,7 @@ void server_greet(struct server *server, struct peer *peer, const uint8_t *data,
 	else if (frame->body_case == RTL__FRAME__BODY_RUNNER_HELLO)
 		runner_greet(peer, frame->runner_hello);
 	else if (tool_is_request(frame))
-		tool_greet(peer, frame);
+		tool_greet(peer, frame, data, bytes);
 	else
 		peer_refuse(peer, "the first frame must be a Hello or a request");
 }
@@ -256,6 +289,7 @@ void server_peer_ended(struct server *server, struct peer *peer)
 	if (peer->next)
 		peer->next->previous = peer->previous;
 	server->n_peers--;
+	server->n_questions -= peer->is_question;
 	peer->previous = NULL;
 	peer->next = server->dead;
 	server->dead = peer;
@@ -316,6 +350,8 @@ static void end_recovery(struct server *server)
 		kept_resume(server, server->sockets);
 	if (!server->is_stopping)
 		start_listening(server);
+	if (server->seated)
+		seated_recovered(server);
 }
 
 static void dispatch(struct server *server, struct store_answer *answer)
@@ -343,6 +379,9 @@ static void dispatch(struct server *server, struct store_answer *answer)
 		break;
 	case STORE_LEFT_SESSION:
 		session_take_left(server, answer);
+		break;
+	case STORE_LEFT_CLOSED:
+		session_take_closed(server, answer);
 		break;
 	case STORE_LEFT_FAILED:
 		log_warning(
@@ -519,9 +558,29 @@ int server_new(const struct config *config, struct listen_sockets *sockets, stru
 	return 0;
 }
 
+int server_sit(struct server *server, const struct seat *seat)
+{
+	int r = seated_new(server, seat);
+
+	if (r < 0)
+		return r;
+	server->listener_fds[0] = seat->door;
+	server->listeners[0] =
+		event_new(server->base, seat->door, EV_READ | EV_PERSIST, on_connection, server);
+	server->n_listeners = server->listeners[0] ? 1 : 0;
+	return server->listeners[0] ? 0 : -ENOMEM;
+}
+
 int server_run(struct server *server)
 {
-	event_base_dispatch(server->base);
+	if (!server->seated)
+		event_base_dispatch(server->base);
+	/* What others see of a worker is as it was when it last waited. */
+	else
+		do {
+			seated_publish(server);
+			event_base_loop(server->base, EVLOOP_ONCE);
+		} while (!event_base_got_break(server->base));
 	return server->exit_code;
 }
 
@@ -538,10 +597,13 @@ struct server *server_free(struct server *server)
 	server->is_stopping = true;
 	while (server->peers)
 		peer_close(server->peers);
+	if (server->waiting_fd >= 0)
+		receiver_drop(&server->receiver, TAKE_FD(server->waiting_fd));
 	receiver_done(&server->receiver);
 	if (server->base)
 		on_reap(-1, 0, server);
 	ctl_done(server);
+	seated_free(server);
 	requests_done(server);
 	removed_done(server);
 	while (server->sessions) {
@@ -561,7 +623,6 @@ struct server *server_free(struct server *server)
 	free_event(server->throttle);
 	kept_done(server);
 	free_event(server->keep_retry);
-	close_p(&server->waiting_fd);
 	close_p(&server->spare_fd);
 	msg_arena_done(&server->arena);
 	free(server->received);

@@ -26,7 +26,10 @@ struct detached;
 struct listen_sockets;
 struct peer;
 struct instance;
+struct asking;
 struct removed;
+struct seat;
+struct seated;
 struct session;
 struct store;
 struct store_answer;
@@ -92,6 +95,11 @@ struct server {
 	struct msg_arena arena; /* for first frames and requests */
 	unsigned n_degraded; /* sessions that cannot be stored now */
 
+	struct seated *seated;	/* a worker of the service; NULL: a collector by itself */
+	unsigned n_questions;	/* connections of other workers, among the peers */
+	struct asking *askings; /* of tools, that other workers answer; all_tenants.c */
+	uint64_t askings_ever;
+
 	bool is_stopping;
 	int exit_code;
 	bool is_flushed; /* while stopping: everything is committed */
@@ -108,6 +116,16 @@ void server_block_signals(void);
 int server_new(const struct config *config, struct listen_sockets *sockets,
 	struct store *store, struct server **ret);
 
+/* From here on it is the worker of one tenant: before server_run(), with no sockets of its own.
+ * @seat is borrowed. -ENOMEM. */
+int server_sit(struct server *server, const struct seat *seat);
+
+/* Takes in what lies in the door. */
+void server_take_arrived(struct server *server);
+
+/* A tool that may see all is at the other end of @fd; takes it over. */
+void server_take_question(struct server *server, int fd);
+
 /* Runs until SIGTERM, or until the private session is closed. The exit code. */
 int server_run(struct server *server);
 
@@ -123,9 +141,10 @@ void server_peer_ended(struct server *server, struct peer *peer);
 
 /*
  * Take in what has arrived but was not looked at. True: no connection of @uid waits to say who
- * it is, so a session of @uid may be judged complete.
+ * it is, so a session of @uid may be judged complete. *@ticket is the caller's, 0 at first: a
+ * worker asks the supervisor, and calls session_settled() once it knows. NULL: it does not ask.
  */
-bool server_is_settled(struct server *server, uid_t uid);
+bool server_is_settled(struct server *server, uid_t uid, uint64_t *ticket);
 
 #define SERVER_STATE_BYTES 512
 /* Of what @peer may see: "ok", or "degraded: SESSION: why (and 2 more)". Returns @ret. */

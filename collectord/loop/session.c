@@ -14,6 +14,7 @@
 #include "collectord/service/listen.h"
 #include "collectord/service/log.h"
 #include "collectord/loop/runner.h"
+#include "collectord/loop/seated.h"
 #include "collectord/loop/server.h"
 #include "collectord/store/store.h"
 #include "proto/recorder/checksum.h"
@@ -37,14 +38,29 @@ static void add_linger(struct session *session, unsigned ms)
 	event_add(session->linger, &timeout);
 }
 
+/* While nobody took connections they lay in the backlog: of whoever passed us the sockets, or of the
+ * supervisor, where it lives for longer than the session. */
+static bool was_held(const struct session *session)
+{
+	const struct server *server = session->server;
+	static struct store_session_stat stat; /* one thread only */
+
+	if (server->sockets->is_passed && !server->sockets->places[0].is_missing)
+		return true;
+	if (!server->seated || !session->store || session->is_older)
+		return false;
+	store_session_stat(session->store, &stat);
+	return seated_has_watched_since(server, stat.start_realtime_ns);
+}
+
 /* Somebody may have come and gone, or will come when it is closed, of whom we know nothing. */
 static bool was_unwatched(const struct session *session)
 {
 	const struct listen_sockets *sockets = session->server->sockets;
-	bool was_held = sockets->is_passed && !sockets->places[0].is_missing;
 
-	return session->is_widowed || (session->was_left && !was_held) ||
-	       !listen_is_reachable(sockets);
+	return session->is_widowed || (session->was_left && !was_held(session)) ||
+	       !(session->server->seated ? seated_is_reachable(session->server)
+					 : listen_is_reachable(sockets));
 }
 
 static void close_session(struct session *session)
@@ -123,12 +139,21 @@ static void on_linger(evutil_socket_t fd, short what, void *data)
 		close_session(session);
 		return;
 	}
-	if (!is_open(session) || !is_abandoned(session))
+	if (!is_open(session) || !is_abandoned(session)) {
+		session->settle_ticket = 0;
 		return;
-	if (!server_is_settled(session->server, session->uid))
+	}
+	if (!server_is_settled(session->server, session->uid, &session->settle_ticket))
 		add_linger(session, SETTLE_MS);
 	else if (is_open(session) && is_abandoned(session))
 		close_session(session);
+}
+
+void session_settled(struct server *server)
+{
+	for (struct session *s = server->sessions; s; s = s->next)
+		if (s->settle_ticket)
+			event_active(s->linger, EV_TIMEOUT, 1);
 }
 
 static bool had_processes(const struct session *session)
@@ -360,6 +385,41 @@ static void trim_closed(struct server *server)
 	}
 	if (n > SESSIONS_CLOSED_MAX)
 		forget(oldest);
+}
+
+void session_take_closed(struct server *server, struct store_answer *answer)
+{
+	struct session *old =
+		answer->job ? find(server, answer->left.uid, answer->job) : NULL;
+	struct session *session = calloc(1, sizeof(*session));
+
+	/* Who comes for it begins the next one, then. */
+	if (!session || !answer->name || !answer->database || (old && is_open(old))) {
+		free(session);
+		return;
+	}
+	if (answer->job && old)
+		forget(old);
+	*session = (struct session){.server = server,
+		.uid = answer->left.uid,
+		.owner = subuids_owner(server->config->subuids, answer->left.uid),
+		.job = TAKE(answer->job),
+		.name = TAKE(answer->name),
+		.database = TAKE(answer->database),
+		.command = TAKE(answer->text),
+		.line = TAKE(answer->line),
+		.is_complete = answer->complete,
+		.start_realtime_ns = answer->removed.start_ns,
+		.state = SESSION_CLOSED,
+		.exit_status = -1};
+	session->linger = evtimer_new(server->base, on_linger, session);
+	if (!session->linger) {
+		session_free(session);
+		return;
+	}
+	session->next = server->sessions;
+	server->sessions = session;
+	trim_closed(server);
 }
 
 static void free_instances(struct session *session)

@@ -49,12 +49,14 @@ struct session {
 	bool is_made;		  /* its file is there, new, and not open yet */
 	bool is_widowed;	  /* a runner went without a word: its command may go on */
 	bool was_left;		  /* an earlier life of the collector ended before it did */
+	bool is_older;		  /* than its file says, which is another one than at its beginning */
 	bool is_past;		  /* of an earlier boot: nobody joins it any more */
 	bool wants_now;		  /* a runner does not wait for what still lives */
 	int exit_status;	  /* of the command, as a shell says it; -1 unknown */
 	struct control *controls; /* oldest first; NULL: none ever */
 	unsigned n_controls;
 	struct event *linger;
+	uint64_t settle_ticket; /* server_is_settled() */
 	uint64_t start_realtime_ns;
 	bool is_complete;
 	char *line;	  /* the completeness line, once closed */
@@ -86,6 +88,9 @@ bool session_has_successor(const struct server *server, const struct instance_id
 /* What the store found of an earlier life of the collector. */
 void session_take_left(struct server *server, struct store_answer *answer);
 
+/* What an earlier worker of the tenant closed, and would still tell of. */
+void session_take_closed(struct server *server, struct store_answer *answer);
+
 /* Something has changed: close it if nobody holds it open. */
 void session_check(struct session *session);
 
@@ -94,6 +99,9 @@ void session_answer(struct session *session, struct store_answer *answer);
 
 /* The file of a closed session is gone: who comes late finds none. */
 void session_forget_file(struct server *server, const char *database);
+
+/* What server_is_settled() had to wait for is there. */
+void session_settled(struct server *server);
 
 /* SIGTERM of a private collector: wait for nobody. */
 void session_close_now(struct session *session);

@@ -3,6 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +17,13 @@
 
 #include "proto/base/cleanup.h"
 #include "proto/base/abstract_address.h"
+#include "proto/base/clock.h"
 #include "proto/base/limits.h"
 
 #define LISTEN_FDS_START 3
+/* Processes of a service end with its main process, but not at the same moment. */
+#define ENDING_NS	 2000000000ull
+#define LOOK_MS		 10
 
 static bool is_listening_stream(int fd)
 {
@@ -210,6 +218,24 @@ static int probe(const struct sockaddr_un *address, pid_t *ret_pid)
 	return 1;
 }
 
+/* The process that made the socket has ended: what still listens there is an acceptor of it, which is
+ * about to end. */
+static bool is_ending(pid_t pid)
+{
+	return pid > 0 && kill(pid, 0) < 0 && errno == ESRCH;
+}
+
+static int probe_until_ended(const struct sockaddr_un *address, pid_t *ret_pid)
+{
+	const uint64_t until_ns = clock_monotonic_ns() + ENDING_NS;
+	int r;
+
+	while ((r = probe(address, ret_pid)) == 1 && is_ending(*ret_pid) &&
+		clock_monotonic_ns() < until_ns)
+		(void)poll(NULL, 0, LOOK_MS);
+	return r;
+}
+
 static int clear_path(const char *path, const struct sockaddr_un *address, pid_t *ret_pid)
 {
 	struct stat st;
@@ -219,7 +245,7 @@ static int clear_path(const char *path, const struct sockaddr_un *address, pid_t
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISSOCK(st.st_mode))
 		return -EEXIST;
-	r = probe(address, ret_pid);
+	r = probe_until_ended(address, ret_pid);
 	if (r < 0)
 		return r;
 	if (r)

@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "collectord/channel/channel.h"
 #include "proto/base/cleanup.h"
 
 static bool is_passing(int error)
@@ -66,10 +67,31 @@ static int send_state(const char *state, int fd, int flags)
 	return is_passing(errno) ? -EAGAIN : -errno;
 }
 
+/* In a worker of the service: its supervisor, which tells whoever started us. -1: there is none. */
+static int supervisor = -1;
+
+void notify_to(int channel)
+{
+	supervisor = channel;
+}
+
+static int tell_supervisor(enum channel_kind kind, const char *name, int fd)
+{
+	struct channel_message message = {.kind = kind};
+	int r;
+
+	if (strlen(name) >= sizeof(message.name))
+		return -ENAMETOOLONG;
+	strcpy(message.name, name);
+	r = channel_send(supervisor, &message, fd);
+	return r == -EPIPE ? -ENOTCONN : r;
+}
+
 /* A manager that is gone is no error. */
 static void tell(const char *state)
 {
-	(void)send_state(state, -1, 0);
+	if (supervisor < 0)
+		(void)send_state(state, -1, 0);
 }
 
 void notify_ready(const char *status)
@@ -107,6 +129,8 @@ static uint64_t number_of(const char *name)
 
 uint64_t notify_watchdog_us(void)
 {
+	if (supervisor >= 0)
+		return 0;
 	/* Meant for another process, whose environment we have. */
 	if (getenv("WATCHDOG_PID") && number_of("WATCHDOG_PID") != (uint64_t)getpid())
 		return 0;
@@ -118,6 +142,8 @@ int notify_keep(int fd, const char *name)
 {
 	char state[160];
 
+	if (supervisor >= 0)
+		return tell_supervisor(CHANNEL_KEEP, name, fd);
 	snprintf(state, sizeof(state), "FDSTORE=1\nFDNAME=%s", name);
 	return send_state(state, fd, MSG_DONTWAIT);
 }
@@ -126,6 +152,8 @@ int notify_drop(const char *name)
 {
 	char state[160];
 
+	if (supervisor >= 0)
+		return tell_supervisor(CHANNEL_DROP, name, -1);
 	snprintf(state, sizeof(state), "FDSTOREREMOVE=1\nFDNAME=%s", name);
 	return send_state(state, -1, MSG_DONTWAIT);
 }

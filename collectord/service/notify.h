@@ -6,6 +6,10 @@
  */
 #include <stdint.h>
 
+/* From now on recorders are kept by the supervisor at the other end of @channel, and nothing else
+ * is said: a worker of the service. */
+void notify_to(int channel);
+
 void notify_ready(const char *status);
 void notify_stopping(void);
 void notify_alive(void);

@@ -154,7 +154,8 @@ void store_answer_done(struct store_answer *answer)
 	free(answer->name);
 	free(answer->database);
 	free(answer->job);
-	answer->text = answer->name = answer->database = answer->job = NULL;
+	free(answer->line);
+	answer->text = answer->name = answer->database = answer->job = answer->line = NULL;
 }
 
 void answer_drop_all(struct store *store)

@@ -69,6 +69,8 @@ enum command_kind {
 	COMMAND_PROCESS_LEFT,
 	COMMAND_PROCESS_WATCH,
 	COMMAND_RECOVER,
+	COMMAND_GIVE_BACK,
+	COMMAND_WEIGH,
 	COMMAND_FLUSH,
 };
 
@@ -280,6 +282,8 @@ struct store {
 	struct room *room; /* NULL: nobody looks after it */
 	uint64_t give_up_ns;
 	const struct subuids *subuids; /* fixed */
+	uid_t tenant;		       /* fixed; STORE_EVERYBODY: of all */
+	const struct store_neighbours *neighbours; /* fixed; NULL: none */
 	struct quotas quotas;
 	struct checkpoints checkpoints;
 	bool has_quotas;

@@ -15,6 +15,7 @@
 #include "collectord/store/degraded.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
+#include "proto/base/subordinate_uids.h"
 #include "proto/names/schema.h"
 
 #define HEX_BYTES (2 * sizeof(((struct store_left *)0)->token))
@@ -212,6 +213,23 @@ static void say_left(const struct index_entry *entry, void *data)
 		.text = entry->command ? strdup(entry->command) : NULL,
 		.database = strdup(entry->database),
 		.left = {.uid = entry->uid, .is_this_boot = true},
+	};
+
+	answer_left(data, &answer);
+}
+
+static void say_closed(const struct index_entry *entry, void *data)
+{
+	struct store_answer answer = {
+		.kind = STORE_LEFT_CLOSED,
+		.name = strdup(entry->name),
+		.job = entry->job ? strdup(entry->job) : NULL,
+		.text = entry->command ? strdup(entry->command) : NULL,
+		.line = entry->line ? strdup(entry->line) : NULL,
+		.database = strdup(entry->database),
+		.complete = entry->is_complete,
+		.left = {.uid = entry->uid},
+		.removed = {.start_ns = entry->start_realtime_ns},
 	};
 
 	answer_left(data, &answer);
@@ -420,11 +438,16 @@ static void look_at_unknown(struct store *store, const char *path)
 }
 
 /* STORE/UID/NAME: what lies in another folder there is somebody's, perhaps being written to. */
-static bool is_of_user(const char *path, size_t store_bytes)
+static bool is_of_user(const struct store *store, const char *path, size_t store_bytes)
 {
 	const char *folder = path + store_bytes + 1;
+	uid_t uid;
 
-	return folder[strspn(folder, "0123456789")] == '/';
+	if (folder[strspn(folder, "0123456789")] != '/')
+		return false;
+	uid = (uid_t)strtoul(folder, NULL, 10);
+	return store->tenant == STORE_EVERYBODY ||
+	       subuids_owner(store->subuids, uid) == store->tenant;
 }
 
 /* To the front with those of users that the index does not know. How many. */
@@ -437,7 +460,7 @@ static size_t find_unknown(struct store *store, size_t store_bytes, char **path,
 		char *one = path[i];
 
 		store_beat(store);
-		if (!is_of_user(one, store_bytes) ||
+		if (!is_of_user(store, one, store_bytes) ||
 			(!store->scan && index_knows(store->index, one) != 0))
 			continue;
 		path[i] = path[unknown];
@@ -447,6 +470,35 @@ static size_t find_unknown(struct store *store, size_t store_bytes, char **path,
 	return unknown;
 }
 
+/* What other tenants have there is not even listed: who holds up their folders holds up us, too. */
+static int find_of_users(const struct store *store, const char *text, size_t bytes, glob_t *ret)
+{
+	glob_t folders;
+	int flags = GLOB_NOSORT, r;
+
+	if (store->tenant == STORE_EVERYBODY)
+		return find_files(text, bytes, "/[0-9]*/*.db", GLOB_NOSORT, ret);
+	r = find_files(text, bytes, "/[0-9]*", GLOB_NOSORT, &folders);
+	if (r < 0)
+		return r;
+	*ret = (glob_t){0};
+	r = -ENOENT;
+	for (size_t i = 0; i < folders.gl_pathc; i++) {
+		const char *folder = folders.gl_pathv[i];
+		const char *name = strrchr(folder, '/') + 1;
+
+		if (name[strspn(name, "0123456789")] ||
+			subuids_owner(store->subuids, (uid_t)strtoul(name, NULL, 10)) !=
+				store->tenant ||
+			find_files(folder, strlen(folder), "/*.db", flags, ret) < 0)
+			continue;
+		flags |= GLOB_APPEND;
+		r = 0;
+	}
+	globfree(&folders);
+	return r;
+}
+
 /* What lies there is the truth. Where the index is new, it is all that is known. */
 static void scan(struct store *store)
 {
@@ -454,7 +506,7 @@ static void scan(struct store *store)
 	size_t bytes = (size_t)(strrchr(index, '/') - index), unknown;
 	glob_t found;
 
-	if (find_files(index, bytes, "/[0-9]*/*.db", GLOB_NOSORT, &found) < 0)
+	if (find_of_users(store, index, bytes, &found) < 0)
 		return;
 	unknown = find_unknown(store, bytes, found.gl_pathv, found.gl_pathc);
 	for (size_t i = 0; i < unknown; i++) {
@@ -481,6 +533,10 @@ void recover_sessions(struct store *store, const char *path)
 	}
 	if (r < 0)
 		say_failed(store, "index.db", r);
+	if (store->index && store->neighbours)
+		(void)index_each_closed_since(store->index, store->neighbours->since_realtime_ns,
+			SESSIONS_CLOSED_MAX, say_closed, store);
+	retention_tell_neighbours(store);
 	answer_left(store, &done);
 }
 

@@ -39,6 +39,7 @@ static const char is_read[] = "it is being read";
 struct tenant {
 	UT_hash_handle hh;
 	bool is_lost; /* the table could not grow for it */
+	bool is_other; /* what it has another store looks after */
 	uid_t uid;
 	uint64_t closed_bytes;
 	uint64_t open_bytes;
@@ -362,6 +363,32 @@ static int compare(const struct tenant *a, const struct tenant *b)
 	return (size_of(a) < size_of(b)) - (size_of(a) > size_of(b));
 }
 
+static void take_neighbour(
+	void *data, uid_t uid, uint64_t closed_bytes, unsigned closed, uint64_t open_bytes)
+{
+	struct tenant *tenant = tenant_of(data, uid, true);
+
+	if (!tenant)
+		return;
+	tenant->is_other = true;
+	tenant->closed_bytes = closed_bytes;
+	tenant->closed = closed;
+	tenant->open_bytes = open_bytes;
+}
+
+static void meet_neighbours(struct store *store)
+{
+	const struct tenant *own;
+
+	if (!store->neighbours)
+		return;
+	own = tenant_of(store->retention, store->tenant, true);
+	if (own)
+		store->neighbours->tell(
+			store->neighbours->data, own->closed_bytes, own->closed, own->open_bytes);
+	store->neighbours->each(store->neighbours->data, take_neighbour, store->retention);
+}
+
 /* 1: not all of it is weighed yet. */
 static int weigh_tenants(struct store *store)
 {
@@ -377,11 +404,20 @@ static int weigh_tenants(struct store *store)
 	if (r < 0)
 		return r;
 	add_open(store);
+	meet_neighbours(store);
 	if (retention->has_no_memory)
 		return -ENOMEM;
 	tell_accounts(store);
 	HASH_SORT(retention->tenants, compare);
 	return 0;
+}
+
+void retention_tell_neighbours(struct store *store)
+{
+	if (!store->retention || !store->neighbours)
+		return;
+	while (weigh_tenants(store) == 1)
+		store_beat(store);
 }
 
 /* ---- why ----------------------------------------------------------------------------------- */
@@ -419,7 +455,7 @@ static int find_over_quota(struct store *store, bool is_live, struct victim *vic
 
 	for (const struct tenant *tenant = most ? retention->tenants : NULL; tenant;
 		tenant = tenant->hh.next) {
-		bool is_meant = is_live == (tenant->open_bytes > 0);
+		bool is_meant = !tenant->is_other && is_live == (tenant->open_bytes > 0);
 		int r = 0;
 
 		if (is_meant && is_over_quota(tenant, most))
@@ -441,8 +477,9 @@ static int find_too_many(struct store *store, struct victim *victim)
 	uint64_t most = store->retention->limits.keep_sessions;
 
 	for (const struct tenant *t = most ? store->retention->tenants : NULL; t; t = t->hh.next) {
-		int r = t->closed > most ? index_find_oldest(store->index, t->uid, &victim->closed)
-					 : 0;
+		int r = t->closed > most && !t->is_other
+				? index_find_oldest(store->index, t->uid, &victim->closed)
+				: 0;
 
 		if (r == 0)
 			continue;
@@ -474,16 +511,21 @@ static uint64_t share_without(const struct retention *retention, uint64_t excess
 }
 
 /* The oldest of who has most, if that is more than its share. */
-static int find_of_greatest(struct store *store, uint64_t excess, struct victim *victim)
+static int find_of_greatest(
+	struct store *store, uint64_t excess, bool is_room, struct victim *victim)
 {
 	const struct retention *retention = store->retention;
 	uint64_t share = share_without(retention, excess);
 
 	for (const struct tenant *t = excess ? retention->tenants : NULL; t; t = t->hh.next) {
-		int r = size_of(t) > share
-				? index_find_oldest(store->index, t->uid, &victim->closed)
-				: 0;
+		int r = 0;
 
+		if (size_of(t) > share && t->is_other && t->closed_bytes) {
+			store->neighbours->want_back(store->neighbours->data, t->uid, is_room);
+			return 0;
+		}
+		if (size_of(t) > share && !t->is_other)
+			r = index_find_oldest(store->index, t->uid, &victim->closed);
 		if (r != 0)
 			return r;
 	}
@@ -498,7 +540,7 @@ static int find_too_much(struct store *store, struct victim *victim)
 
 	if (!most || total <= most)
 		return 0;
-	r = find_of_greatest(store, total - most, victim);
+	r = find_of_greatest(store, total - most, false, victim);
 	snprintf(victim->why, sizeof(victim->why),
 		"the store had %" PRIu64 " MiB, of %" PRIu64 ", its owner most of all", total / MIB,
 		most / MIB);
@@ -549,7 +591,7 @@ static int find_for_room(struct store *store, struct victim *victim)
 	/* Of a disk that others fill it would not help if all went: then nothing goes. */
 	if (r < 0 || given < least)
 		return r;
-	r = find_of_greatest(store, missing, victim);
+	r = find_of_greatest(store, missing, true, victim);
 	snprintf(victim->why, sizeof(victim->why),
 		"the disk had less than %" PRIu64 " MiB to spare, its owner most of all",
 		store->retention->keep_free_bytes / MIB);

@@ -37,6 +37,9 @@ void retention_drop_vacant(struct store *store, const char *database);
 /* Look at once: a session was closed, or the disk is full. */
 void retention_hurry(struct store *store);
 
+/* What the tenant has, before anything else is done. */
+void retention_tell_neighbours(struct store *store);
+
 /* A session could not be opened for want of room: what is closed may make some. */
 void retention_want_room(struct store *store);
 

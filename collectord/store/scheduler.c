@@ -229,6 +229,14 @@ void turns_route(struct store *store, struct command *command)
 		recover_sessions(store, command->text);
 		command_free(command);
 		break;
+	case COMMAND_GIVE_BACK:
+		retention_want_room(store);
+		command_free(command);
+		break;
+	case COMMAND_WEIGH:
+		retention_hurry(store);
+		command_free(command);
+		break;
 	case COMMAND_FLUSH:
 		route_flush(store, command);
 		break;

@@ -312,28 +312,53 @@ static void release(struct store *store)
 	free(store);
 }
 
+/* What changed in the index of a tenant, for who copies it. */
+static void on_index_changed(const char *database, void *data)
+{
+	const struct store *store = data;
+	const char *path = index_file_path(store->index);
+	size_t bytes = (size_t)(strrchr(path, '/') - path) + 1;
+
+	if (database)
+		database = strncmp(database, path, bytes) == 0 ? database + bytes : NULL;
+	store->neighbours->indexed(store->neighbours->data, database);
+}
+
+/* Beside that of the tenant lies that of the node: what an older rtl wrote there, or this one when
+ * the tenant's was not lost yet, is all that is known of what went. */
+static void take_over_index(struct store *store, const char *path)
+{
+	CLEANUP(free_p) char *node = NULL;
+
+	if (asprintf(&node, "%.*s/index.db", (int)(strrchr(path, '/') - path), path) < 0)
+		node = NULL;
+	if (node) /* without it there are the files */
+		(void)index_take_over(store->index, node, store->tenant);
+}
+
 /* One that is damaged goes aside, too: what it knew stands in the files. */
 static int open_index(struct store *store, const char *path)
 {
+	struct index_state state = {0};
 	CLEANUP(free_p) char *aside = NULL;
 	struct store_answer answer = {.kind = STORE_SET_ASIDE};
-	bool is_new = false;
-	int r = index_open(path, store->subuids, &store->index, &is_new);
+	int r = index_open_or_renew(path, store->subuids, &store->index, &state);
 
-	if (aside_is_damage(r)) {
-		answer.error = r;
-		r = aside_move(path, &aside);
-		if (r == 0)
-			r = index_open(path, store->subuids, &store->index, &is_new);
-	}
+	aside = state.aside;
 	if (r < 0)
 		return r;
-	if (is_new)
+	if (store->neighbours) {
+		if (state.is_new)
+			take_over_index(store, path);
+		index_watch(store->index, on_index_changed, store);
+	}
+	if (state.is_new)
 		store->scan = strdup(path);
-	if (is_new && !store->scan)
+	if (state.is_new && !store->scan)
 		return -ENOMEM;
 	if (!aside)
 		return 0;
+	answer.error = state.damage;
 	if (asprintf(&answer.text, "set aside: %s: %s; it is %s now", path,
 		    session_file_explain(answer.error), aside) < 0)
 		answer.text = NULL;
@@ -358,6 +383,8 @@ int store_new(const struct store_config *config, struct store **ret)
 		.data = store,
 	};
 	store->subuids = config->subuids;
+	store->tenant = config->neighbours ? config->neighbours->tenant : STORE_EVERYBODY;
+	store->neighbours = config->neighbours;
 	quotas_init(&store->quotas, &config->limits);
 	store->has_quotas = config->limits.records_per_s || config->limits.bytes_per_s ||
 			    config->limits.disk_bytes || config->limits.memory_bytes ||
@@ -369,8 +396,8 @@ int store_new(const struct store_config *config, struct store **ret)
 	store->give_up_ns =
 		(config->give_up_ms ? config->give_up_ms : STORE_GIVE_UP_MS) * 1000000ull;
 	if (r == 0 && config->folder)
-		r = room_open(
-			config->folder, STORE_RESERVE_BYTES, config->keep_free_bytes, &store->room);
+		r = room_open(config->folder, config->neighbours ? config->neighbours->reserve : -1,
+			STORE_RESERVE_BYTES, config->keep_free_bytes, &store->room);
 	if (r == 0 && config->index_path)
 		r = open_index(store, config->index_path);
 	if (r == 0 && config->index_path && config->folder)
@@ -443,6 +470,17 @@ void store_beat(struct store *store)
 uint64_t store_beats(struct store *store)
 {
 	return atomic_load_explicit(&store->beats, memory_order_relaxed);
+}
+
+int store_open_reserve(const char *folder)
+{
+	return room_open_reserve(folder);
+}
+
+int store_give_back(struct store *store, bool is_room)
+{
+	return store_post(
+		store, command_new(is_room ? COMMAND_GIVE_BACK : COMMAND_WEIGH, NULL, NULL));
 }
 
 int store_recover(struct store *store, const char *path)

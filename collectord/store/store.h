@@ -35,8 +35,35 @@ struct store_process;
 
 struct subuids;
 
+/* Of store_flush() and store_look(): the sessions of all. */
+#define STORE_EVERYBODY ((uid_t)-1)
+
+/*
+ * Stores of other tenants on the same disk, each of which looks after its own: what each has, and
+ * who is to give something back. Called by the store's thread; none of them waits.
+ */
+struct store_neighbours {
+	void *data;
+	uint64_t since_realtime_ns; /* what was closed since then is still told of: STORE_LEFT_CLOSED */
+	int reserve;  /* of store_open_reserve(): room that is given up when there is none; -1: its
+			 own */
+	uid_t tenant; /* whose databases are ours to look after, as store_config.subuids counts */
+	/* What ours take: of closed sessions, how many these are, and of the others. */
+	void (*tell)(void *data, uint64_t closed_bytes, unsigned closed, uint64_t open_bytes);
+	/* Calls @take with each of the others. */
+	void (*each)(void *data,
+		void (*take)(void *to, uid_t tenant, uint64_t closed_bytes, unsigned closed,
+			uint64_t open_bytes),
+		void *to);
+	/* @tenant has most of all, and that is too much; @is_room: for those that store now. */
+	void (*want_back)(void *data, uid_t tenant, bool is_room);
+	/* Our index says something else now of @database, which is relative to its folder; NULL: of
+	 * any. */
+	void (*indexed)(void *data, const char *database);
+};
+
 struct store_config {
-	/* index.db of the service: every session of the node. NULL: none (private collector). */
+	/* Lists every session of the store, or of the tenant. NULL: none (private collector). */
 	const char *index_path;
 	/* Where the databases lie: room is kept there. NULL: nobody looks after it. */
 	const char *folder;
@@ -47,7 +74,12 @@ struct store_config {
 	struct quota_limits limits;
 	/* Whom a uid counts as; NULL: as itself. Outlives the store. */
 	const struct subuids *subuids;
+	const struct store_neighbours *neighbours; /* NULL: there are none; outlives the store */
 };
+
+/* What all stores of a folder have as their reserve, to be closed by the caller; -1: there is none.
+ */
+int store_open_reserve(const char *folder);
 
 /* What -errno of the store means to people. */
 const char *store_explain(int error);
@@ -68,9 +100,6 @@ struct store *store_free(struct store *store);
 /* Readable when there are answers. Read by store_next_answer() itself; do not close. */
 int store_answer_fd(const struct store *store);
 
-/* Of store_flush() and store_look(): the sessions of all. */
-#define STORE_EVERYBODY ((uid_t)-1)
-
 /*
  * Commit all that was queued before of the sessions of @uid, each when its turn comes; then one
  * FLUSHED answer with @owner. -ENOMEM.
@@ -90,6 +119,10 @@ uint64_t store_beats(struct store *store);
  * LEFT_DONE. -ENOMEM.
  */
 int store_recover(struct store *store, const char *path);
+
+/* Look now at what may go: neighbours have changed. @is_room: somebody stores, and needs it.
+ * -ENOMEM. */
+int store_give_back(struct store *store, bool is_room);
 
 /* ---- sessions --------------------------------------------------------------------------- */
 
@@ -278,7 +311,9 @@ enum store_answer_kind {
 	STORE_CUT,	 /* no owner: a file has lost the end of what it acknowledged; text */
 	STORE_REMOVED,	 /* no owner: a closed session; name, job, database, text = why, removed */
 	STORE_KEPT,	 /* no owner: a closed session that should go, and must not; text */
-	STORE_LEFT_DONE, /* no owner */
+	STORE_LEFT_CLOSED, /* no owner: name, database, job, text = command, line, left.uid, complete,
+			    * removed.start_ns */
+	STORE_LEFT_DONE,   /* no owner */
 };
 
 struct store_answer {
@@ -292,6 +327,7 @@ struct store_answer {
 	char *name;	/* owned by the answer */
 	char *database; /* absolute path; owned by the answer */
 	char *job;	/* owned by the answer; NULL: unknown */
+	char *line;	/* owned by the answer; STORE_LEFT_CLOSED's */
 	struct store_left left;
 	struct store_removed removed;
 };

@@ -2,9 +2,10 @@
 #pragma once
 /*
  * Named points at which a test kills the process: RTL_FAULT=name[:count[:how]], the count-th
- * passing raises SIGKILL; with "stop" SIGSTOP; with "hang" the thread stays there; with "usr1" the
- * test's own handler of SIGUSR1 runs on it. Compiled only with -DRTL_FAULTS, into test binaries;
- * nothing at all in what is installed. Any thread. docs/recorder.md lists the points.
+ * passing raises SIGKILL; with "group" for all of its process group, with "stop" SIGSTOP; with
+ * "hang" the thread stays there; with "usr1" the test's own handler of SIGUSR1 runs on it. Compiled
+ * only with -DRTL_FAULTS, into test binaries; nothing at all in what is installed. Any thread.
+ * docs/recorder.md lists the points.
  */
 #ifdef RTL_FAULTS_NONE
 #error "a file with fault points is one of FAULTS of its folder (rtl_folder)"
@@ -34,6 +35,8 @@ static inline void fault_point(const char *name, atomic_uint *passed)
 		return;
 	while (!strcmp(rest, ":hang"))
 		(void)pause();
+	if (!strcmp(rest, ":group"))
+		kill(0, SIGKILL);
 	raise(!strcmp(rest, ":stop") ? SIGSTOP : !strcmp(rest, ":usr1") ? SIGUSR1 : SIGKILL);
 }
 

@@ -96,7 +96,8 @@ class Matrix:
             self.put(user, name + " counters", yes(counted > 0))
         self.put(user, "totals", yes(node and node["sessions"] == len(self.sessions)
                                      and node["processes"] == len(self.sessions)))
-        self.put(user, "index", yes(self.reads(user, self.service.store + "/index.db")))
+        self.put(user, "index", yes(any(self.reads(user, os.path.join(self.service.store, name))
+                                        for name in ("index.db", ".index-%d" % user.uid))))
 
     def look_closed(self, user, other):
         for name, session in (("own", self.sessions[user.uid]),
@@ -234,7 +235,7 @@ def strange_jobs(service):
     for folder, _, names in os.walk(service.store):
         for name in names:
             path = os.path.relpath(os.path.join(folder, name), service.store)
-            if not re.fullmatch(r"\.lock|(index|[0-9]+/job-[0-9a-f]{16}(-[0-9]+)?)\.db"
+            if not re.fullmatch(r"\.lock(-[0-9]+)?|(\.index-[0-9]+|index\.db|[0-9]+/job-[0-9a-f]{16}(-[0-9]+)?\.db)"
                                 r"(-wal|-shm|-journal)?", path):
                 fail("a strange file: " + path)
     if len(service.sessions()[B.uid]) != 1 or service.sessions()[B.uid][0]["processes"] != 1:

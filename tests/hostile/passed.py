@@ -14,7 +14,7 @@ import struct
 
 from descriptors import HELLO, TOOL, pass_fds
 from fuse import Fuse
-from neighbours import HOSTILE_UID, ask, connect, fail, percentile, run
+from neighbours import HOSTILE_UID, ask, connect, fail, percentile, run, wait_for
 
 LINGER_S = 3600
 HOSTILE_UIDS = 3
@@ -100,7 +100,10 @@ def test(street, arguments):
             for one in hangs:
                 if one.result() != "there":
                     fail("one that passes them is not there")
-            fuse.wait_held("flush")
+            wait_for("a close to wait", lambda: fuse.held("flush") or any(one.is_done() for one in hangs))
+            for one in hangs:
+                if one.is_done():
+                    fail("one that passes them has ended: %s" % one.result())
             answers = [street.neighbour(HOSTILE_UID + 100, other).result() for _ in range(5)]
             attack.go_on()
             for one in hangs:

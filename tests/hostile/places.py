@@ -68,6 +68,8 @@ class Place:
                 break
         else:
             fail("it does not start in %s" % self.folder)
+        subprocess.run([self.street.program("rtl"), "ctl", "--socket", self.socket, "status"],
+                       capture_output=True, timeout=DEADLINE_S, check=True)
         process.terminate()
         process.communicate(timeout=DEADLINE_S)
         if process.returncode:
@@ -96,6 +98,35 @@ class Place:
                 fail("%s: %s has changed: %s, was %s" % (self.folder, path, digest(path), seen))
         print("%-32s %s" % (os.path.basename(self.folder),
                             lines[0].replace(self.folder, "...").removeprefix("collectord: ")))
+
+
+    def must_serve_others(self, planted, words, serves_root=False):
+        """What lies in a place of root's worker, or of one that serves nobody, is left as it was, and keeps
+        no other tenant from its own."""
+        before = {path: digest(path) for path in (planted, self.victim)}
+        process = self.collector()
+        first = ""
+        for line in process.stderr:
+            first += line
+            if "listening on" in line:
+                break
+        else:
+            fail("%s: the service does not start" % self.folder)
+        rtl = self.street.program("rtl")
+        other = subprocess.run([rtl, "ctl", "--socket", self.socket, "status"], user=HOSTILE_UID,
+                               group=HOSTILE_UID, extra_groups=[], capture_output=True, text=True,
+                               timeout=DEADLINE_S, check=False)
+        own = subprocess.run([rtl, "ctl", "--socket", self.socket, "status"], capture_output=True,
+                             text=True, timeout=DEADLINE_S, check=False)
+        process.terminate()
+        said = first + process.stderr.read()
+        process.wait(DEADLINE_S)
+        if other.returncode != 0 or (own.returncode == 0) != serves_root or words not in said:
+            fail("%s: another user: %r, root: %r, the log: %s" % (self.folder, other, own, said))
+        for path, seen in before.items():
+            if digest(path) != seen:
+                fail("%s: %s has changed: %s, was %s" % (self.folder, path, digest(path), seen))
+        print("%-32s others are served" % os.path.basename(self.folder))
 
 
 # ---- what is planted -------------------------------------------------------------------------
@@ -212,11 +243,19 @@ def of_the_store(street):
     os.mkdir(place.store, 0o777)
     os.chmod(place.store, 0o777)
     place.must_refuse(place.store, "others may write there")
-    for name, words in ((".lock", "cannot lock"), ("index.db", "cannot store in")):
+    for how in (link, dangling, hard_link, fifo, folder, foreign):
+        place = Place(street, "the lock is a %s" % how.__name__)
+        place.must_refuse(plant(place.in_store(".lock"), how, place), "cannot lock")
+    for name, words in ((".lock-0", "cannot lock"), (".index-0", "cannot store in")):
         for how in (link, dangling, hard_link, fifo, folder, foreign):
             place = Place(street, "%s is a %s" % (name, how.__name__))
             path = place.in_store(name)
-            place.must_refuse(plant(path, how, place), words)
+            place.must_serve_others(plant(path, how, place), words)
+    for how in (link, dangling, hard_link, fifo, folder, foreign):
+        place = Place(street, "index.db is a %s" % how.__name__)
+        path = place.in_store("index.db")
+        place.must_serve_others(plant(path, how, place), "it does not list the node's sessions",
+                                serves_root=True)
 
 
 # ---- in the folder of a tenant -----------------------------------------------------------------

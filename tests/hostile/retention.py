@@ -7,12 +7,15 @@ Two hundred sessions of five tenants, all but a few of them copies of a real one
 own; links, foreign files and a reader among them; the collector is killed in the middle, twice.
 Whatever happens, a session is either there, or the index says when and why it went.
 """
+import contextlib
+import glob
 import os
 import shutil
 import signal
 import sqlite3
 import stat
 import subprocess
+import time
 
 from node import DEADLINE_S, fail, reap, said, wait_for
 from service import User, run
@@ -26,18 +29,30 @@ COUNTS = {GREAT: 120, MIDDLE: 60, SMALL: 18}  # copies, beside the first one
 COMPANIONS = ("-shm", "-lock")
 
 
-def index_path(service):
-    return os.path.join(service.store, "index.db")
+def index_path(service, user):
+    """Of one tenant; index.db has the rows of all."""
+    return os.path.join(service.store, ".index-%d" % user.uid)
 
 
 def ask(service, sql, values=()):
-    db = sqlite3.connect("file:%s?mode=ro" % index_path(service), uri=True, timeout=60)
-    rows = db.execute(sql, values).fetchall()
+    with contextlib.suppress(sqlite3.OperationalError), contextlib.closing(sqlite3.connect(
+            "file:%s/index.db?mode=ro" % service.store, uri=True, timeout=60)) as db:
+        return db.execute(sql, values).fetchall()
+    return []  # it is just being made
+
+
+def change(service, user, statements):
+    db = sqlite3.connect(index_path(service, user), timeout=60)
+    for sql, values in statements:
+        db.execute(sql, values)
+    db.commit()
     db.close()
-    return rows
 
 
 def stop(process, how=signal.SIGTERM):
+    """With SIGKILL all processes of the service."""
+    if how == signal.SIGKILL:
+        os.killpg(process.pid, how)
     process.send_signal(how)
     process.wait(timeout=DEADLINE_S)
 
@@ -76,26 +91,25 @@ class Stock:
 
     def add_copies(self):
         """The oldest of all is the single one."""
-        db = sqlite3.connect(index_path(self.service), timeout=60)
         for i, user in enumerate((SINGLE, GREAT, MIDDLE, SMALL)):
-            db.execute("UPDATE session SET end_realtime_ns = ? WHERE uid = ?",
-                       (START_NS + i, user.uid))
+            change(self.service, user, [("UPDATE session SET end_realtime_ns = ? WHERE uid = ?",
+                                         (START_NS + i, user.uid))])
         for user, count in COUNTS.items():
-            for i in range(count):
-                self.add_copy(db, user, "copy-%03d" % i, START_NS + 10**9 * (i + 1))
-        db.commit()
-        db.close()
+            change(self.service, user, [
+                self.copy(user, "copy-%03d" % i, START_NS + 10**9 * (i + 1))
+                for i in range(count)])
 
-    def add_copy(self, db, user, name, end_ns):
+    def copy(self, user, name, end_ns):
+        """A file; what is to be done that the index knows it."""
         first = self.paths[user][0]
         path = os.path.join(os.path.dirname(first), name + ".db")
         shutil.copyfile(first, path)
         for file in [path] + [path + ending for ending in COMPANIONS]:
             open(file, "ab").close()
             shutil.chown(file, os.stat(first).st_uid, os.stat(first).st_gid)
-        db.execute("""INSERT INTO session (database, name, uid, start_realtime_ns, end_realtime_ns,
-            complete) VALUES (?, ?, ?, ?, ?, 1)""", (path, name, user.uid, end_ns - 1, end_ns))
         self.paths[user].append(path)
+        return ("""INSERT INTO session (database, name, uid, start_realtime_ns, end_realtime_ns,
+            complete) VALUES (?, ?, ?, ?, ?, 1)""", (path, name, user.uid, end_ns - 1, end_ns))
 
     def check_whole(self):
         """There or gone, and the index knows it; nothing is left of what went."""
@@ -146,11 +160,12 @@ def start(service, *options):
 
 
 def run_killed(service, where, *options, user=None):
-    """It kills itself at fault point @where, of what a rank of @user has it do."""
+    """A worker kills itself and the supervisor at fault point @where, of what a rank of @user has it do."""
     process = subprocess.Popen(
         [service.program("collectord-faults"), *service.collector(*options)[1:]],
         stdin=subprocess.DEVNULL, stdout=service.log, stderr=service.log,
-        env={**service.env, "RTL_FAULT": where})
+        env={**service.env, "RTL_FAULT": where + (":group" if ":" in where else ":1:group")},
+        start_new_session=True)
     service.shims.append(process)
     shim = service.spawn(user, where) if user else None
     if process.wait(timeout=DEADLINE_S) != -signal.SIGKILL:
@@ -178,7 +193,7 @@ def by_size(service, stock):
     run_killed(service, "removal_unlinked:20", *options)
     process = start(service, *options)
     wait_for("the store to be small", lambda: sum(map(stock.bytes, stock.paths)) <= limit * MIB)
-    process = run_pass(service, process, options)
+    process = run_pass(service, process, options, limit * MIB)
     removed = stock.check_whole()
     log = log_text(service)
     for path, why in planted.items():
@@ -200,11 +215,16 @@ def by_size(service, stock):
     return removed
 
 
-def run_pass(service, process, options):
-    """By now everything that has to go has gone: at the start, it is looked for before tools are
-    answered; all that went in the life before is finished."""
+def run_pass(service, process, options, most_bytes):
+    """By now everything that has to go has gone; all that went in the life before is finished. What the index
+    says is what the collector goes by."""
     stop(process)
-    return start(service, *options)
+    process = start(service, *options)
+    wait_for("all that is too much to go", lambda: ask(service, """
+        SELECT 1 FROM (SELECT count(*) - count(bytes) AS unknown, sum(bytes) AS bytes FROM session)
+        WHERE unknown = 0 AND bytes <= ? AND NOT EXISTS
+        (SELECT 1 FROM removed WHERE removed_realtime_ns IS NULL)""", (most_bytes,)))
+    return process
 
 
 def check_told(service, stock):
@@ -230,15 +250,12 @@ def check_told(service, stock):
 
 def by_age(service, stock):
     """The small tenant's oldest five were closed long ago; the others' but a day."""
-    db = sqlite3.connect(index_path(service), timeout=60)
-    now_ns = db.execute("SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000000000").fetchone()[0]
-    db.execute("UPDATE session SET end_realtime_ns = ? - ? + end_realtime_ns % 1000",
-               (now_ns, DAY_NS))
-    for path in stock.paths[SMALL][:5]:
-        db.execute("UPDATE session SET end_realtime_ns = ? WHERE database = ?",
-                   (now_ns - 11 * DAY_NS, path))
-    db.commit()
-    db.close()
+    now_ns = int(time.time()) * 10**9
+    for user in stock.paths:
+        change(service, user, [("UPDATE session SET end_realtime_ns = ? - ? + end_realtime_ns % 1000",
+                                (now_ns, DAY_NS))])
+    change(service, SMALL, [("UPDATE session SET end_realtime_ns = ? WHERE database = ?",
+                             (now_ns - 11 * DAY_NS, path)) for path in stock.paths[SMALL][:5]])
     process = start(service, "--keep-days", "10")
     wait_for("the old ones to go", lambda: not any(stock.there(SMALL)[:5]))
     stop(process)
@@ -274,6 +291,8 @@ def by_quota(service, stock):
         stock.bytes(user) <= 4 * MIB for user in (GREAT, SMALL)))
     run_rank(service, LIVE, "closed")
     kernels = run_rank(service, LIVE, "live", 250_000)
+    wait_for("the end to be told", lambda: {"removed", "closed"} == {
+        s["state"] for s in service.sessions()[LIVE.uid]})
     gone, live = sorted(service.sessions()[LIVE.uid], key=lambda s: s["start_realtime_ns"])
     db = sqlite3.connect("file:%s?mode=ro" % live["database"], uri=True, timeout=60)
     dispatched, stored, dropped, quota, rows = db.execute(
@@ -307,19 +326,16 @@ def for_room(service, stock):
     stop(process)
     small.paths = {user: [s for s, in ask(service, "SELECT database FROM session WHERE uid = ?",
                                           (user.uid,))] for user in (GREAT, SINGLE)}
-    db = sqlite3.connect(index_path(service), timeout=60)
     with open(small.paths[GREAT][0], "ab") as file:
         file.truncate(2 * MIB)
     for i in range(50):
-        small.add_copy(db, GREAT, "copy-%03d" % i, START_NS + i)
+        change(service, GREAT, [small.copy(GREAT, "copy-%03d" % i, START_NS + i)])
         with open(small.paths[GREAT][-1], "r+b") as file:
             file.seek(0, os.SEEK_END)
             file.write(b"\1" * (2 * MIB))
             file.truncate(2 * MIB)
             file.seek(MIB)
             file.write(b"\1" * MIB)
-    db.commit()
-    db.close()
     process = start(service, "--keep-free", "32", "--quota-disk", "0")
     kernels = run_rank(service, SINGLE, "stored", 100_000)
     line, = [s["line"] for s in service.sessions()[SINGLE.uid] if s["job"] == "stored"]
@@ -439,7 +455,9 @@ def lose_index(service):
         end_realtime_ns > start_realtime_ns, complete, completeness, stored
         FROM session ORDER BY database"""
     before = ask(service, what)
-    os.unlink(index_path(service))
+    for path in glob.glob(os.path.join(glob.escape(service.store), ".index-*")):
+        os.unlink(path)
+    os.unlink(os.path.join(service.store, "index.db"))
     # In a folder that is no user's: not a collector's of this store.
     others = os.path.join(service.store, "7 runs")
     os.mkdir(others)

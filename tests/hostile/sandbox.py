@@ -26,8 +26,9 @@ HEADER = "/usr/include/x86_64-linux-gnu/asm/unistd_64.h"
 
 # What is not about the sandbox, or is held below whatever the value.
 PASSED_OVER = {
-    "Type", "EnvironmentFile", "ExecStart", "WatchdogSec", "Restart", "RestartSec", "TimeoutStopSec", "TasksMax",
-    "FileDescriptorStoreMax", "NotifyAccess", "MemoryHigh", "MemoryMax", "OOMScoreAdjust",
+    "Type", "EnvironmentFile", "ExecStart", "WatchdogSec", "Restart", "RestartSec", "TimeoutStopSec",
+    "KillMode", "OOMPolicy", "TasksMax",
+    "FileDescriptorStoreMax", "NotifyAccess", "MemoryMax", "OOMScoreAdjust",
     "StateDirectory", "StateDirectoryMode", "RemoveIPC", "KeyringMode", "IPAddressDeny"}
 HELD = {
     "NoNewPrivileges": "yes", "CapabilityBoundingSet": "", "ProtectSystem": "strict",

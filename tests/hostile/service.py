@@ -101,7 +101,8 @@ class Service:
 
     def start(self, command=None, socket=None):
         process = subprocess.Popen(command or self.collector(), stdin=subprocess.DEVNULL,
-                                   stdout=self.log, stderr=self.log, env=self.env)
+                                   stdout=self.log, stderr=self.log, env=self.env,
+                                   start_new_session=True)
         self.shims.append(process)
         path = socket or self.socket
         wait_for("the collector to answer", lambda: process.poll() is not None

@@ -31,11 +31,11 @@ def connections(street):
     if mine != half:
         fail("a user and his subordinate uids got %d connections of %d" % (mine, CONNECTIONS_MAX))
     # What is behind his range is another user, and so is each container.
-    others, more = hold_as(street, (FIRST + BLOCK,), half)
-    first, second = (hold_as(street, uids, half // 4) for uids in (
+    others, more = hold_as(street, (FIRST + BLOCK,), half + 1)
+    first, second = (hold_as(street, uids, half // 2 + 1) for uids in (
         (HANDED_ON, HANDED_ON + 1), (HANDED_ON + BLOCK, HANDED_ON + BLOCK + 1)))
     answer = street.neighbour(HONEST_UID, probe).result()
-    if (others, first[0], second[0]) != (half // 2, half // 4, half // 8):
+    if (others, first[0], second[0]) != (half, half, half):
         fail("the others got %d, a container %d, another one %d" % (others, first[0], second[0]))
     for one in (*held, *more, *first[1], *second[1]):
         one.end()

@@ -476,7 +476,7 @@ row_of() { "$rtl" ls "${@:2}" --json | jq -c "[.sessions[] | select($1)]"; } # r
 	kill -TERM $service
 	wait $service
 	# Its session was open, as far as the service knows, and the file is none any more.
-	sqlite3 store/index.db 'UPDATE session SET end_realtime_ns = NULL'
+	sqlite3 "store/.index-$(id -u)" 'UPDATE session SET end_realtime_ns = NULL'
 	printf 'no database of ours' | dd of="$db" conv=notrunc status=none
 	cp "$db" damaged
 	start_service

@@ -44,7 +44,8 @@ bats_require_minimum_version 1.5.0
 }
 
 has_rows() {
-	[ "$(sqlite3 "$1" 'SELECT count(*) FROM rocpd_op' 2>/dev/null)" -gt 0 ] 2>/dev/null
+	# A file that is not there yet would be made by sqlite3.
+	[ -s "$1" ] && [ "$(sqlite3 "$1" 'SELECT count(*) FROM rocpd_op' 2>/dev/null)" -gt 0 ] 2>/dev/null
 }
 
 # install_over OPTION...: what is installed below root once more, from the same build.

@@ -54,7 +54,7 @@ class Store:
         self.make()
 
     def collector(self, *options, **more):
-        return Collector(self.bench, "--db-dir", self.folder, *options, name=self.name, **more)
+        return Collector(self.bench, "--private", "--db-dir", self.folder, *options, name=self.name, **more)
 
     def index(self):
         return contextlib.closing(sqlite3.connect(self.folder / "index.db", timeout=60))

@@ -61,6 +61,7 @@ static _Noreturn void become(const char *const *arguments, int listener, int std
 					setresuid(uid, uid, uid) < 0))
 		_exit(126);
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves nothing running */
+	(void)setpgid(0, 0);
 	execv(arguments[0], (char *const *)(uintptr_t)arguments);
 	_exit(127);
 }
@@ -113,7 +114,9 @@ void daemon_wait_for_line(struct daemon *daemon, const char *text)
 
 void daemon_signal(struct daemon *daemon, int number)
 {
-	assert_int_equal(kill(daemon->pid, number), 0);
+	/* Of a service also its workers, which a death of the supervisor alone lets end in peace.
+	 */
+	assert_int_equal(kill(number == SIGKILL ? -daemon->pid : daemon->pid, number), 0);
 }
 
 int daemon_wait(struct daemon *daemon)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -102,6 +103,45 @@ static void a_dead_socket_is_replaced(void **state)
 	daemon_signal(&daemon, SIGKILL);
 	(void)daemon_wait(&daemon);
 	assert_int_equal(lstat(place->socket, &st), 0);
+	daemon_start_in(&daemon, place);
+	daemon_stop(&daemon);
+}
+
+/* As long as it takes to connect to it once. */
+static _Noreturn void accept_one(int listener)
+{
+	(void)accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	_exit(0);
+}
+
+/* Its creator has ended; a process that it has started still listens there. */
+static void leave_a_listener(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	pid_t creator = fork();
+	int status;
+
+	if (creator == 0) {
+		int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+		strncpy(address.sun_path, path, sizeof(address.sun_path) - 1);
+		if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
+			listen(fd, 8) < 0)
+			_exit(1);
+		if (fork() == 0)
+			accept_one(fd);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(creator, &status, 0), creator);
+	assert_int_equal(status, 0);
+}
+
+static void the_last_process_of_a_dead_collector_is_waited_for(void **state)
+{
+	struct place *place = *state;
+	struct daemon daemon;
+
+	leave_a_listener(place->socket);
 	daemon_start_in(&daemon, place);
 	daemon_stop(&daemon);
 }
@@ -537,6 +577,7 @@ int main(void)
 		TEST(another_live_collector_is_refused_with_its_pid),
 		TEST(told_to_end_while_it_starts_it_tidies_up),
 		TEST(a_dead_socket_is_replaced),
+		TEST(the_last_process_of_a_dead_collector_is_waited_for),
 		TEST(what_is_no_socket_is_left_alone),
 		TEST(a_user_is_told_a_path_that_works),
 		TEST(a_directory_is_no_file_to_store_in),

@@ -3,6 +3,7 @@
 #include "tests/unit/collectord/daemon.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -33,9 +34,11 @@ static void die_and_go_on(struct place *place, const char *fault)
 	struct daemon daemon;
 	uint64_t sent;
 	uint64_t hw;
-	char path[256];
+	char path[256], of_group[64];
 
-	setenv("RTL_FAULT", fault, 1);
+	/* The whole service: of a worker alone it would start another one, which died likewise. */
+	snprintf(of_group, sizeof(of_group), "%s%s:group", fault, strchr(fault, ':') ? "" : ":1");
+	setenv("RTL_FAULT", of_group, 1);
 	daemon_start(&daemon, arguments, -1, (uid_t)-1);
 	unsetenv("RTL_FAULT");
 	daemon_wait_for_line(&daemon, place->socket);

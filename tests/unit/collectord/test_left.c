@@ -293,7 +293,7 @@ static void a_closed_session_is_made_one_file(void **state)
 	struct life *life = *state;
 	char index[128];
 
-	setenv("RTL_FAULT", "checkpoint", 1);
+	setenv("RTL_FAULT", "checkpoint:1:group", 1);
 	start_program(life, COLLECTORD_FAULTS);
 	unsetenv("RTL_FAULT");
 	run_shim(life);
@@ -305,13 +305,13 @@ static void a_closed_session_is_made_one_file(void **state)
 	assert_false(exists(life, "-wal"));
 	assert_int_equal(ask_number(life->file, "SELECT count(end_ns) FROM rtl_session"), 1);
 	assert_int_equal(ask_number(life->file, TAILS), 0);
+	finish(life);
 	snprintf(index, sizeof(index), "%s/index.db", life->place.store);
 	if (!life->has_file)
 		assert_int_equal(
 			ask_number(index,
 				"SELECT count(*) FROM session WHERE end_realtime_ns IS NULL"),
 			0);
-	finish(life);
 }
 
 /* Who reads it keeps it from being one file; no session is there to wait for that. */
@@ -322,7 +322,7 @@ static void a_closed_session_is_made_one_file_when_its_reader_goes(void **state)
 	uint64_t deadline_ns;
 	sqlite3 *db = NULL;
 
-	setenv("RTL_FAULT", "checkpoint", 1);
+	setenv("RTL_FAULT", "checkpoint:1:group", 1);
 	start_program(life, COLLECTORD_FAULTS);
 	unsetenv("RTL_FAULT");
 	run_shim(life);

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/catalog/node_index.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectord/catalog/index_private.h"
+#include "collectord/db/database.h"
+#include "collectord/db/tenant_files.h"
+#include "proto/base/cleanup.h"
+#include "proto/base/limits.h"
+#include "proto/names/schema.h"
+
+/* A worker commits a row in some milliseconds. One that holds its index for longer is asked again
+ * later: the others' are not to wait for it. */
+#define TENANT_BUSY_MS 20u
+
+/* Last whose it is: by the name of the file, not by what stands there. */
+#define SESSION                                                                                    \
+	"database, name, job, command, uid, start_realtime_ns, end_realtime_ns, complete, "        \
+	"completeness, stored, bytes"
+#define SESSION_ALL SESSION ", kept, processes, dispatched, lost, simulated, changed_ns"
+#define REMOVED_ALL SESSION ", why, removed_realtime_ns"
+#define ALL_OURS    "tenant = ?1"
+#define OF_DATABASE "tenant = ?1 AND " INDEX_OF_DATABASE("?2")
+
+/* What a tenant's index said, until it is in the copy: none is read while the copy is written. */
+static const char came_sql[] =
+	"PRAGMA temp_store=MEMORY;"
+	"CREATE TEMP TABLE came AS SELECT " SESSION_ALL ", tenant FROM session WHERE 0;"
+	"CREATE TEMP TABLE came_removed AS SELECT " REMOVED_ALL ", tenant FROM removed WHERE 0";
+
+/* ?1 is the tenant, the columns of what was read of it are the parameters from ?2 on. */
+static const char take_session[] =
+	"INSERT INTO came VALUES (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
+	"?16, ?17, ?18, ?1)";
+static const char take_removed[] =
+	"INSERT INTO came_removed VALUES (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
+	"?1)";
+
+/* Only what differs is written. What went stays, also where its tenant's index does not say so any
+ * more: it may have been lost, or have had no room for it. */
+#define COPY(which)                                                                                \
+	{                                                                                          \
+		"DELETE FROM session WHERE " which                                                 \
+		" AND (database, name) NOT IN (SELECT database, name FROM came)",                  \
+			"INSERT OR REPLACE INTO session (" SESSION_ALL ", tenant) "                \
+			"SELECT * FROM came EXCEPT SELECT " SESSION_ALL                            \
+			", tenant FROM session WHERE " which,                                      \
+			"DELETE FROM removed WHERE removed_realtime_ns IS NULL AND " which,        \
+			"INSERT INTO removed (" REMOVED_ALL ", tenant) SELECT * FROM "             \
+			"(SELECT * FROM came_removed EXCEPT SELECT " REMOVED_ALL                   \
+			", tenant FROM removed WHERE " which                                       \
+			") ORDER BY removed_realtime_ns IS NULL, removed_realtime_ns"              \
+	}
+/* What its worker has not settled yet, after the store was moved, is not what there is. */
+#define BELOW		     "substr(database, 1, length(?1)) = ?1"
+#define READ(columns, table) "SELECT " columns " FROM " table
+
+enum {
+	COPY_STATEMENTS = 4,
+};
+/* Of all that a tenant's index says; of one database. */
+static const struct {
+	const char *read_session;
+	const char *read_removed;
+	const char *copy[COPY_STATEMENTS];
+} statements[] = {
+	{READ(SESSION_ALL, "session WHERE ") BELOW, READ(REMOVED_ALL, "removed WHERE ") BELOW,
+		COPY(ALL_OURS)},
+	{READ(SESSION_ALL, "session WHERE ") INDEX_OF_DATABASE("?1"),
+		READ(REMOVED_ALL, "removed WHERE ") INDEX_OF_DATABASE("?1"), COPY(OF_DATABASE)},
+};
+/* Of whom most is told the oldest is forgotten, as each tenant's index does it. */
+static const char trim_sql[] =
+	"DELETE FROM removed WHERE id IN (SELECT id FROM (SELECT id, row_number() OVER (PARTITION "
+	"BY tenant ORDER BY removed_realtime_ns IS NULL DESC, removed_realtime_ns DESC, id DESC) "
+	"AS rank FROM removed) ORDER BY rank DESC LIMIT max(0, ?1))";
+
+struct node_index {
+	struct index *index;
+	char *folder; /* absolute, without links, and with a slash behind it */
+	bool is_lost; /* what happens to it does not pass */
+};
+
+static void finalize_p(sqlite3_stmt **statement)
+{
+	sqlite3_finalize(*statement);
+}
+
+static void close_db_p(sqlite3 **db)
+{
+	database_close(*db);
+}
+
+static int prepare(struct node_index *node)
+{
+	int r = index_settle(node->index);
+
+	if (r == 0)
+		r = database_exec(node->index->db, came_sql);
+	/* The power may damage it: then it is made anew of what the tenants' indexes say. */
+	return r < 0 ? r : database_exec(node->index->db, "PRAGMA synchronous=OFF");
+}
+
+int node_index_open(const char *folder, const struct subuids *subuids, struct node_index **ret,
+	struct index_state *ret_state)
+{
+	struct node_index *node = calloc(1, sizeof(*node));
+	CLEANUP(free_p) char *path = NULL;
+	int r;
+
+	if (!node)
+		return -ENOMEM;
+	database_init();
+	if (asprintf(&path, "%s/index.db", folder) < 0) {
+		path = NULL;
+		r = -ENOMEM;
+	} else {
+		r = index_open_or_renew(path, subuids, &node->index, ret_state);
+	}
+	if (r == 0)
+		r = prepare(node);
+	if (r == 0) {
+		node->folder = strdup(index_file_path(node->index));
+		r = node->folder ? 0 : -ENOMEM;
+	}
+	if (r < 0) {
+		node_index_close(node);
+		return r;
+	}
+	strrchr(node->folder, '/')[1] = 0;
+	*ret = node;
+	return 0;
+}
+
+struct node_index *node_index_close(struct node_index *node)
+{
+	if (!node)
+		return NULL;
+	index_close(node->index);
+	free(node->folder);
+	free(node);
+	return NULL;
+}
+
+struct index *node_index_rows(struct node_index *node)
+{
+	return node->index;
+}
+
+static int read_number(sqlite3 *db, const char *sql, int64_t *ret)
+{
+	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
+	int step, r = database_prepare(db, &row, sql);
+
+	if (r < 0)
+		return r;
+	step = sqlite3_step(row);
+	if (step == SQLITE_ROW)
+		*ret = sqlite3_column_int64(row, 0);
+	return database_errno(step);
+}
+
+/* *@ret NULL: there is none, or it is just being made, and its worker says so when it is. */
+static int open_tenant(const char *path, sqlite3 **ret)
+{
+	const struct database_patience patience = {.busy_ms = TENANT_BUSY_MS};
+	CLEANUP(close_db_p) sqlite3 *db = NULL;
+	int64_t id = 0, version = 0;
+	int r = storage_check_file(path);
+
+	*ret = NULL;
+	if (r == -ENOENT)
+		return 0;
+	if (r == 0)
+		r = database_open_to_read(path, &patience, &db);
+	if (r == 0)
+		r = read_number(db, "PRAGMA application_id", &id);
+	if (r == 0)
+		r = read_number(db, "PRAGMA user_version", &version);
+	if (r == 0 && id == SCHEMA_INDEX_APPLICATION_ID && version == SCHEMA_INDEX_VERSION)
+		*ret = TAKE(db);
+	return r;
+}
+
+/* How many rows. */
+static int read_table(struct node_index *node, sqlite3 *from, const char *read_sql,
+	const char *take_sql, uid_t owner, const char *database)
+{
+	CLEANUP(finalize_p) sqlite3_stmt *read = NULL, *take = NULL;
+	int step = SQLITE_DONE, count = 0;
+	int r = database_prepare(from, &read, read_sql);
+
+	if (r == 0)
+		r = database_prepare(node->index->db, &take, take_sql);
+	if (r < 0)
+		return r;
+	database_bind_text(read, 1, database ? database : node->folder);
+	for (; r == 0 && (step = sqlite3_step(read)) == SQLITE_ROW; count++) {
+		sqlite3_bind_int64(take, 1, owner);
+		for (int i = 0; i < sqlite3_column_count(read); i++)
+			sqlite3_bind_value(take, i + 2, sqlite3_column_value(read, i));
+		r = database_run(take);
+	}
+	if (r == 0)
+		r = database_errno(step);
+	return r < 0 ? r : count;
+}
+
+/* What both tables say at one time, into memory: how many rows. */
+static int read_tenant(struct node_index *node, sqlite3 *from, uid_t owner, const char *database)
+{
+	int sessions, removed;
+	int r = database_exec(node->index->db, "DELETE FROM came; DELETE FROM came_removed");
+
+	if (r == 0)
+		r = database_exec(from, "BEGIN");
+	if (r < 0)
+		return r;
+	sessions = read_table(node, from, statements[database != NULL].read_session, take_session,
+		owner, database);
+	if (sessions < 0)
+		return sessions;
+	removed = read_table(node, from, statements[database != NULL].read_removed, take_removed,
+		owner, database);
+	return removed < 0 ? removed : sessions + removed;
+}
+
+static int run(sqlite3 *db, const char *sql, int64_t first, const char *second)
+{
+	CLEANUP(finalize_p) sqlite3_stmt *statement = NULL;
+	int r = database_prepare(db, &statement, sql);
+
+	if (r < 0)
+		return r;
+	sqlite3_bind_int64(statement, 1, first);
+	if (second)
+		database_bind_text(statement, 2, second);
+	return database_run(statement);
+}
+
+static int trim(sqlite3 *db)
+{
+	int64_t count = 0;
+	int r = read_number(db, "SELECT count(*) FROM removed", &count);
+
+	if (r < 0 || count <= REMOVED_ROWS_MAX)
+		return r;
+	return run(db, trim_sql, count - REMOVED_ROWS_MAX, NULL);
+}
+
+/* Another try may do; else another opening, which sees what is the matter. */
+static bool passes(int error)
+{
+	return error == 0 || error == -EBUSY || error == -ENOMEM || error == -ENOSPC;
+}
+
+bool node_index_is_lost(const struct node_index *node)
+{
+	return node->is_lost;
+}
+
+static int write_copy(struct node_index *node, uid_t owner, const char *database)
+{
+	sqlite3 *db = node->index->db;
+	int r = database_exec(db, "BEGIN IMMEDIATE");
+
+	for (unsigned i = 0; r == 0 && i < COPY_STATEMENTS; i++)
+		r = run(db, statements[database != NULL].copy[i], owner, database);
+	if (r == 0)
+		r = trim(db);
+	if (r == 0)
+		r = database_exec(db, "COMMIT");
+	if (r < 0 && !sqlite3_get_autocommit(db))
+		(void)database_exec(db, "ROLLBACK");
+	node->is_lost |= !passes(r);
+	return r;
+}
+
+int node_index_copy(struct node_index *node, uid_t owner, const char *database)
+{
+	CLEANUP(free_p) char *path = NULL, *whole = NULL;
+	CLEANUP(close_db_p) sqlite3 *from = NULL;
+	int r;
+
+	if (asprintf(&path, "%s.index-%u", node->folder, (unsigned)owner) < 0)
+		path = NULL;
+	if (path && *database && asprintf(&whole, "%s%s", node->folder, database) < 0)
+		whole = NULL;
+	if (!path || (*database && !whole))
+		return -ENOMEM;
+	r = open_tenant(path, &from);
+	if (r < 0 || !from)
+		return r;
+	r = read_tenant(node, from, owner, whole);
+	database_close(TAKE(from));
+	/* One that was just made says nothing: what the copy knows from before is still to be put
+	 * there. */
+	return r < 0 || (r == 0 && !whole) ? r : write_copy(node, owner, whole);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/channel/ledger.h"
+
+#include <stddef.h>
+#include <sys/mman.h>
+
+struct ledger *ledger_new(void)
+{
+	void *at = mmap(NULL, sizeof(struct ledger), PROT_READ | PROT_WRITE,
+		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+struct ledger *ledger_free(struct ledger *ledger)
+{
+	if (ledger)
+		(void)munmap(ledger, sizeof(*ledger));
+	return NULL;
+}
+
+struct ledger_tenant *ledger_find(struct ledger *ledger, uid_t owner)
+{
+	for (struct ledger_tenant *t = ledger->tenant; t < ledger->tenant + LEDGER_TENANTS_MAX;
+		t++) {
+		uint32_t is = atomic_load(&t->owner);
+
+		if (is == (uint32_t)owner + 1)
+			return t;
+		if (is)
+			continue;
+		atomic_store(&t->owner, (uint32_t)owner + 1);
+		return t;
+	}
+	return NULL;
+}
+
+/* Pages are given out from the front. */
+struct ledger_totals ledger_totals(const struct ledger *ledger)
+{
+	struct ledger_totals totals = {0};
+
+	for (const struct ledger_tenant *t = ledger->tenant;
+		t < ledger->tenant + LEDGER_TENANTS_MAX && atomic_load(&t->owner); t++) {
+		totals.sessions += atomic_load(&t->sessions);
+		totals.processes += atomic_load(&t->processes);
+		totals.connections += atomic_load(&t->connections);
+	}
+	return totals;
+}
+
+void ledger_clear_live(struct ledger_tenant *tenant)
+{
+	atomic_store(&tenant->sessions, 0);
+	atomic_store(&tenant->processes, 0);
+	atomic_store(&tenant->connections, 0);
+	atomic_store(&tenant->open_bytes, 0);
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/loop/seated.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collectord/channel/seat.h"
+#include "collectord/loop/all_tenants.h"
+#include "collectord/loop/server.h"
+#include "collectord/loop/session.h"
+#include "collectord/service/log.h"
+#include "collectord/store/store.h"
+#include "proto/base/cleanup.h"
+#include "proto/base/clock.h"
+
+#define BEAT_MS	      2000u
+/* So many beats without anything that is open, and it may go. */
+#define IDLE_BEATS    30u
+/* So often the store is asked whether it goes on, and so long it may be silent: a disk of the whole
+ * node that hangs is no reason to end all workers. */
+#define STORE_BEATS   5u
+#define STORE_SILENCE 15u
+/* Without a supervisor it has ended after that, as with one. */
+#define ORPHAN_S      5u
+/* Tools that wait for what was left open to be known. */
+#define QUESTIONS_MAX 64u
+
+struct seated {
+	const struct seat *seat;
+	struct event *channel;
+	struct event *beat;
+	uint64_t asked; /* the last number of CHANNEL_SETTLE ... */
+	uint64_t settled;
+	uint64_t wanted;
+	bool is_unreachable;
+	unsigned idle_beats;
+	enum channel_kind unsaid; /* the channel was full; 0: nothing is to be said again */
+	struct flush_ticket store_ticket;
+	bool is_store_asked;
+	uint64_t store_beats;
+	unsigned beats; /* since the store was asked, or went on */
+	int questions[QUESTIONS_MAX];
+	unsigned n_questions;
+};
+
+int seated_tell(struct server *server, enum channel_kind kind, uint64_t number)
+{
+	const struct channel_message message = {.kind = kind, .number = number};
+
+	return channel_send(server->seated->seat->channel, &message, -1);
+}
+
+int seated_next_connection(struct server *server)
+{
+	struct channel_message message;
+	int fd = -1, r;
+
+	do
+		r = channel_receive(server->seated->seat->door, &message, &fd);
+	while (r == 1 && fd < 0);
+	if (r == 1)
+		return fd;
+	errno = r == -EMFILE ? EMFILE : r == -EBADMSG ? EINTR : EAGAIN;
+	return -1;
+}
+
+/* ---- the supervisor ---------------------------------------------------------------------------
+ */
+
+static void take_question(struct server *server, int fd)
+{
+	struct seated *seated = server->seated;
+
+	if (fd < 0)
+		return;
+	if (!server->is_recovering)
+		server_take_question(server, fd);
+	else if (seated->n_questions < QUESTIONS_MAX)
+		seated->questions[seated->n_questions++] = fd;
+	else
+		close(fd);
+}
+
+static void say(struct server *server, enum channel_kind kind)
+{
+	server->seated->unsaid = seated_tell(server, kind, 0) == -EAGAIN ? kind : 0;
+}
+
+void seated_recovered(struct server *server)
+{
+	struct seated *seated = server->seated;
+
+	say(server, CHANNEL_READY);
+	for (unsigned i = 0; i < seated->n_questions; i++)
+		server_take_question(server, seated->questions[i]);
+	seated->n_questions = 0;
+}
+
+static void ask_settled(struct server *server)
+{
+	struct seated *seated = server->seated;
+
+	if (seated->asked > seated->settled || seated->wanted <= seated->settled)
+		return;
+	if (seated_tell(server, CHANNEL_SETTLE, seated->wanted) == 0)
+		seated->asked = seated->wanted;
+}
+
+bool seated_is_settled(struct server *server, uint64_t *ticket)
+{
+	struct seated *seated = server->seated;
+
+	if (!ticket)
+		return true;
+	/* An answer that is under way may be older than what the caller has seen. */
+	if (!*ticket)
+		*ticket = seated->wanted = seated->asked + 1;
+	ask_settled(server);
+	if (seated->settled < *ticket)
+		return false;
+	*ticket = 0;
+	return true;
+}
+
+bool seated_is_reachable(const struct server *server)
+{
+	return !server->seated->is_unreachable;
+}
+
+bool seated_has_watched_since(const struct server *server, uint64_t realtime_ns)
+{
+	const struct seat *seat = server->seated->seat;
+
+	return realtime_ns >= seat->since_realtime_ns && !seat->was_refused;
+}
+
+static void take_settled(struct server *server, const struct channel_message *message)
+{
+	struct seated *seated = server->seated;
+
+	seated->settled = message->number;
+	seated->is_unreachable = message->name[0] != 0;
+	ask_settled(server);
+	session_settled(server);
+}
+
+static bool is_idle(const struct server *server)
+{
+	if (server->is_recovering || server->n_peers || all_tenants_is_asking(server))
+		return false;
+	for (const struct session *s = server->sessions; s; s = s->next)
+		if (s->state != SESSION_CLOSED && s->state != SESSION_FAILED)
+			return false;
+	return true;
+}
+
+/* Acceptors have forgotten the door: what is in it now is all there will be. */
+static void go(struct server *server)
+{
+	struct seated *seated = server->seated;
+
+	seated->idle_beats = 0;
+	server_take_arrived(server);
+	if (is_idle(server)) {
+		server_stop(server, 0);
+		return;
+	}
+	say(server, CHANNEL_STAY);
+}
+
+static void take_message(struct server *server, const struct channel_message *message, int *fd)
+{
+	switch (message->kind) {
+	case CHANNEL_STOP:
+		server_stop(server, 0);
+		break;
+	case CHANNEL_SETTLED:
+		take_settled(server, message);
+		break;
+	case CHANNEL_GO:
+		go(server);
+		break;
+	case CHANNEL_QUESTION:
+		take_question(server, TAKE_FD(*fd));
+		break;
+	case CHANNEL_ANSWERER:
+	case CHANNEL_NODE_ANSWERER:
+	case CHANNEL_ANSWERERS_END:
+		all_tenants_take(server, message, TAKE_FD(*fd));
+		break;
+	case CHANNEL_GIVE_BACK:
+		(void)store_give_back(server->store, message->number);
+		break;
+	default:
+		break;
+	}
+}
+
+static void on_channel(evutil_socket_t fd, short what, void *data)
+{
+	struct server *server = data;
+	struct channel_message message;
+	int passed = -1, r;
+
+	(void)what;
+	while ((r = channel_receive(fd, &message, &passed)) != -EAGAIN) {
+		if (r == 1)
+			take_message(server, &message, &passed);
+		close_p(&passed);
+		passed = -1;
+		if (r != 0)
+			continue;
+		/* The supervisor is gone, or has given us up: what is here is committed. If that
+		 * hangs nobody else would end us, and the next worker of the tenant waits for our
+		 * lock. */
+		event_del(server->seated->channel);
+		(void)alarm(ORPHAN_S);
+		server_stop(server, 0);
+		return;
+	}
+}
+
+/* ---- signs of life ----------------------------------------------------------------------------
+ */
+
+static void on_store_answer(struct flush_ticket *ticket, int error)
+{
+	struct server *server = ticket->data;
+
+	(void)error;
+	server->seated->is_store_asked = false;
+	server->seated->beats = 0;
+}
+
+static bool store_goes_on(struct server *server)
+{
+	struct seated *seated = server->seated;
+	uint64_t beats = store_beats(server->store);
+
+	if (beats != seated->store_beats)
+		seated->beats = 0;
+	seated->store_beats = beats;
+	seated->beats++;
+	if (!seated->is_store_asked && seated->beats >= STORE_BEATS)
+		seated->is_store_asked =
+			store_flush(server->store, STORE_EVERYBODY, &seated->store_ticket) == 0;
+	return seated->beats < STORE_SILENCE;
+}
+
+static void ask_to_go(struct server *server)
+{
+	struct seated *seated = server->seated;
+
+	seated->idle_beats = is_idle(server) ? seated->idle_beats + 1 : 0;
+	if (seated->idle_beats < IDLE_BEATS || server->is_stopping)
+		return;
+	/* No answer is an answer, too: somebody has come. It is asked again after as long. */
+	(void)seated_tell(server, CHANNEL_MAY_GO, 0);
+	seated->idle_beats = 0;
+}
+
+static void on_beat(evutil_socket_t fd, short what, void *data)
+{
+	struct server *server = data;
+
+	(void)fd;
+	(void)what;
+	if (store_goes_on(server))
+		atomic_store(&server->seated->seat->page->beat_ns, clock_monotonic_ns());
+	if (server->seated->unsaid)
+		say(server, server->seated->unsaid);
+	ask_to_go(server);
+}
+
+void seated_publish(const struct server *server)
+{
+	struct ledger_tenant *page = server->seated->seat->page;
+	uint32_t sessions = 0, processes = 0;
+
+	for (const struct session *s = server->sessions; s; s = s->next) {
+		sessions += s->state != SESSION_CLOSED;
+		processes += session_live_instances(s);
+	}
+	atomic_store_explicit(&page->sessions, sessions, memory_order_relaxed);
+	atomic_store_explicit(&page->processes, processes, memory_order_relaxed);
+	atomic_store_explicit(
+		&page->connections, server->n_peers - server->n_questions, memory_order_relaxed);
+}
+
+struct access_totals seated_totals(const struct server *server)
+{
+	struct ledger_totals all;
+
+	seated_publish(server); /* who asks is among them */
+	all = ledger_totals(server->seated->seat->ledger);
+	return (struct access_totals){.sessions = all.sessions,
+		.processes = all.processes,
+		.connections = all.connections};
+}
+
+pid_t seated_pid(const struct server *server)
+{
+	return server->seated ? server->seated->seat->supervisor : getpid();
+}
+
+/* ---- from the start to the end ----------------------------------------------------------------
+ */
+
+int seated_new(struct server *server, const struct seat *seat)
+{
+	const struct timeval beat = {BEAT_MS / 1000, BEAT_MS % 1000 * 1000};
+	struct seated *seated = calloc(1, sizeof(*seated));
+
+	if (!seated)
+		return -ENOMEM;
+	server->seated = seated;
+	seated->seat = seat;
+	seated->store_ticket = (struct flush_ticket){.done = on_store_answer, .data = server};
+	seated->channel =
+		event_new(server->base, seat->channel, EV_READ | EV_PERSIST, on_channel, server);
+	seated->beat = event_new(server->base, -1, EV_PERSIST, on_beat, server);
+	if (!seated->channel || !seated->beat || event_add(seated->channel, NULL) < 0 ||
+		event_add(seated->beat, &beat) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+void seated_free(struct server *server)
+{
+	struct seated *seated = server->seated;
+
+	if (!seated)
+		return;
+	all_tenants_done(server);
+	for (unsigned i = 0; i < seated->n_questions; i++)
+		close(seated->questions[i]);
+	if (seated->channel)
+		event_free(seated->channel);
+	if (seated->beat)
+		event_free(seated->beat);
+	free(seated);
+	server->seated = NULL;
+}

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The process that accepts. It looks at nothing but who has connected, by the kernel's word, and
+ * puts the connection into the door of that tenant's worker. A connection that is not wanted, whose
+ * unread messages hold descriptors of a stranger's, is closed by the end of another process. It
+ * keeps nothing else that would be missed for long: where it hangs another one takes its place.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collectord/service/config.h"
+#include "collectord/service/listen.h"
+#include "collectord/service/log.h"
+#include "collectord/supervisor/internal.h"
+#include "proto/base/cleanup.h"
+#include "proto/base/clock.h"
+#include "proto/base/limits.h"
+#include "proto/base/subordinate_uids.h"
+
+/* Connections taken in before messages of the supervisor are looked at. */
+#define BATCH		64u
+/* Of one tenant, whose worker does not take them out of its door as fast as they come. */
+#define PENDING_MAX	1024u
+/* Of all, so that descriptors are left to accept with. */
+#define PENDING_ALL_MAX 4096u
+/* Those whose close may hang are closed together, so seldom or when there are so many. */
+#define UNWANTED_MAX	1024u
+#define UNWANTED_NS	1000000000ull
+/* A first message is seldom longer. */
+#define PEEK_BYTES	4096u
+/* Without descriptors or memory it is tried again after that. */
+#define PAUSE_MS	100
+
+struct door {
+	struct door *next;
+	uid_t owner;
+	int fd; /* -1: the supervisor was asked for it */
+	int pending[PENDING_MAX];
+	unsigned first, count; /* of the ring of those that wait */
+	uint64_t round;	       /* to be said once nobody waits; 0: none */
+};
+
+struct acceptor_self {
+	const struct supervisor *s;
+	int channel;
+	struct door *doors;
+	unsigned n_pending;
+	bool is_paused;
+	int unwanted[UNWANTED_MAX];
+	unsigned n_unwanted;
+	uint64_t unwanted_ns; /* since when there is one */
+	pid_t closer;	      /* 0: none */
+};
+
+static void tell(const struct acceptor_self *a, enum channel_kind kind, uid_t owner, uint64_t round)
+{
+	const struct channel_message message = {.kind = kind, .owner = owner, .number = round};
+	int r;
+
+	/* What the supervisor does not read yet it will. */
+	while ((r = channel_send(a->channel, &message, -1)) == -EAGAIN)
+		(void)poll(&(struct pollfd){.fd = a->channel, .events = POLLOUT}, 1, -1);
+	if (r < 0)
+		_exit(EXIT_SUCCESS); /* it is gone */
+}
+
+/* The life of a process that has what is unwanted: it ends once that is closed in the acceptor, and
+ * with it the last reference. Of what is not to be held up with it, it has nothing. */
+_Noreturn static void hold_unwanted(const struct acceptor_self *a, int closed)
+{
+	char byte;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close(a->channel);
+	for (size_t i = 0; i < a->s->sockets->count; i++)
+		close(a->s->sockets->fds[i]);
+	for (const struct door *d = a->doors; d; d = d->next) {
+		if (d->fd >= 0)
+			close(d->fd);
+		for (unsigned i = 0; i < d->count; i++)
+			close(d->pending[(d->first + i) % PENDING_MAX]);
+	}
+	(void)!read(closed, &byte, 1);
+	_exit(EXIT_SUCCESS);
+}
+
+/* False: there can be none. */
+static bool start_closer(struct acceptor_self *a)
+{
+	int closed[2];
+	pid_t pid;
+
+	if (pipe2(closed, O_CLOEXEC) < 0)
+		return false;
+	pid = fork();
+	if (pid == 0) {
+		close(closed[1]);
+		hold_unwanted(a, closed[0]);
+	}
+	a->closer = pid < 0 ? 0 : pid;
+	while (pid > 0 && a->n_unwanted)
+		close(a->unwanted[--a->n_unwanted]);
+	close(closed[0]);
+	close(closed[1]);
+	return pid > 0;
+}
+
+/* Without a process that does it, or where that has too much to do, this one may hang: for a tenth
+ * of a second, then another one accepts. */
+static void close_unwanted(struct acceptor_self *a)
+{
+	if (!a->n_unwanted || (a->n_unwanted < UNWANTED_MAX &&
+				      clock_monotonic_ns() - a->unwanted_ns < UNWANTED_NS))
+		return;
+	if (a->closer && waitpid(a->closer, NULL, WNOHANG) != 0)
+		a->closer = 0;
+	if (a->closer ? a->n_unwanted < UNWANTED_MAX : start_closer(a))
+		return;
+	tell(a, CHANNEL_CLOSING, 0, 0);
+	while (a->n_unwanted)
+		close(a->unwanted[--a->n_unwanted]);
+	tell(a, CHANNEL_CLOSED, 0, 0);
+}
+
+/* Once nothing more can be sent: is there nothing in it but bytes? What is passed along is not
+ * taken out, for closing that calls its file system. */
+static bool is_plain(int fd)
+{
+	char bytes[PEEK_BYTES];
+	struct iovec data = {bytes, sizeof(bytes)};
+	struct msghdr header = {.msg_iov = &data, .msg_iovlen = 1};
+	ssize_t got;
+
+	if (shutdown(fd, SHUT_RDWR) < 0)
+		return errno == ENOTCONN;
+	got = recvmsg(fd, &header, MSG_PEEK | MSG_DONTWAIT);
+	return got < (ssize_t)sizeof(bytes) && !(header.msg_flags & MSG_CTRUNC);
+}
+
+static void refuse(struct acceptor_self *a, int fd)
+{
+	if (is_plain(fd)) {
+		close(fd);
+		return;
+	}
+	if (!a->n_unwanted)
+		a->unwanted_ns = clock_monotonic_ns();
+	a->unwanted[a->n_unwanted++] = fd;
+	if (a->n_unwanted == UNWANTED_MAX)
+		close_unwanted(a);
+}
+
+static struct door *find_door(struct acceptor_self *a, uid_t owner)
+{
+	struct door *door = a->doors;
+
+	while (door && door->owner != owner)
+		door = door->next;
+	return door;
+}
+
+static void ask_for(struct acceptor_self *a, struct door *door)
+{
+	close_p(&door->fd);
+	door->fd = -1;
+	tell(a, CHANNEL_WANT_DOOR, door->owner, 0);
+}
+
+/* False: the door is full, or gone. */
+static bool hand_over(struct acceptor_self *a, struct door *door, int fd)
+{
+	const struct channel_message message = {.kind = CHANNEL_CONNECTION};
+	int r = door->fd < 0 ? -EAGAIN : channel_send(door->fd, &message, fd);
+
+	if (r == -EPIPE)
+		ask_for(a, door);
+	if (r < 0)
+		return false;
+	close(fd); /* the door has it */
+	return true;
+}
+
+/* What had connected when the supervisor asked is in the door, or closed. */
+static void say_accepted(struct acceptor_self *a, struct door *door)
+{
+	uint64_t round = door->round;
+
+	if (!round || door->count)
+		return;
+	door->round = 0;
+	tell(a, CHANNEL_ACCEPTED, door->owner, round);
+}
+
+static void flush(struct acceptor_self *a, struct door *door)
+{
+	while (door->count && hand_over(a, door, door->pending[door->first])) {
+		door->first = (door->first + 1) % PENDING_MAX;
+		door->count--;
+		a->n_pending--;
+	}
+	say_accepted(a, door);
+}
+
+static void put(struct acceptor_self *a, struct door *door, int fd)
+{
+	if (!door->count && hand_over(a, door, fd))
+		return;
+	if (door->count == PENDING_MAX || a->n_pending == PENDING_ALL_MAX) {
+		refuse(a, fd);
+		return;
+	}
+	door->pending[(door->first + door->count++) % PENDING_MAX] = fd;
+	a->n_pending++;
+}
+
+/* What waits for it is closed. */
+static void shut(struct acceptor_self *a, struct door *door)
+{
+	struct door **at = &a->doors;
+
+	while (*at != door)
+		at = &(*at)->next;
+	*at = door->next;
+	for (; door->count; door->count--) {
+		refuse(a, door->pending[door->first]);
+		door->first = (door->first + 1) % PENDING_MAX;
+		a->n_pending--;
+	}
+	say_accepted(a, door);
+	close_p(&door->fd);
+	free(door);
+}
+
+static struct door *make_door(struct acceptor_self *a, uid_t owner)
+{
+	struct door *door = calloc(1, sizeof(*door));
+
+	if (!door)
+		return NULL;
+	door->owner = owner;
+	door->fd = -1;
+	door->next = a->doors;
+	a->doors = door;
+	ask_for(a, door);
+	return door;
+}
+
+static void take(struct acceptor_self *a, int fd)
+{
+	struct ucred ucred;
+	socklen_t bytes = sizeof(ucred);
+	struct door *door;
+	uid_t owner;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &ucred, &bytes) < 0) {
+		refuse(a, fd);
+		return;
+	}
+	owner = subuids_owner(a->s->config->subuids, ucred.uid);
+	door = find_door(a, owner);
+	if (!door)
+		door = make_door(a, owner);
+	if (door)
+		put(a, door, fd);
+	else
+		refuse(a, fd);
+}
+
+/* True: perhaps there are more. */
+static bool accept_some(struct acceptor_self *a, int listener)
+{
+	for (unsigned i = 0; i < BATCH; i++) {
+		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd >= 0) {
+			take(a, fd);
+			continue;
+		}
+		if (errno == EINTR || errno == ECONNABORTED)
+			continue;
+		a->is_paused |= errno != EAGAIN;
+		return false;
+	}
+	return true;
+}
+
+/* What has connected before now; a flood that goes on is not waited out. */
+static void take_backlog(struct acceptor_self *a)
+{
+	for (size_t i = 0; i < a->s->sockets->count; i++)
+		for (unsigned n = 0; n < LISTEN_BACKLOG / BATCH; n++)
+			if (!accept_some(a, a->s->sockets->fds[i]))
+				break;
+}
+
+static void open_door(struct acceptor_self *a, uid_t owner, int fd)
+{
+	struct door *door = find_door(a, owner);
+
+	if (!door || fd < 0) {
+		close_p(&fd);
+		return;
+	}
+	close_p(&door->fd);
+	door->fd = fd;
+	flush(a, door);
+}
+
+/* Its worker leaves: who comes next asks anew, and so do those who wait. */
+static void forget(struct acceptor_self *a, struct door *door)
+{
+	if (door->count)
+		ask_for(a, door);
+	else
+		shut(a, door);
+}
+
+/* A door that is full keeps its own tenant from being settled, and no other. */
+static void look_for(struct acceptor_self *a, const struct channel_message *message)
+{
+	struct door *door;
+
+	take_backlog(a);
+	door = find_door(a, message->owner);
+	if (!door) {
+		tell(a, CHANNEL_ACCEPTED, message->owner, message->number);
+		return;
+	}
+	door->round = message->number;
+	if (message->kind == CHANNEL_FORGET)
+		forget(a, door);
+	else
+		say_accepted(a, door);
+}
+
+static void hear(struct acceptor_self *a)
+{
+	struct channel_message message;
+	int fd = -1, r;
+
+	while ((r = channel_receive(a->channel, &message, &fd)) > 0) {
+		struct door *door = find_door(a, message.owner);
+
+		if (message.kind == CHANNEL_DOOR)
+			open_door(a, message.owner, TAKE_FD(fd));
+		else if (message.kind == CHANNEL_NO_DOOR && door)
+			shut(a, door);
+		else if (message.kind == CHANNEL_ACCEPT || message.kind == CHANNEL_FORGET)
+			look_for(a, &message);
+		close_p(&fd);
+		fd = -1;
+	}
+	if (r == 0)
+		_exit(EXIT_SUCCESS);
+}
+
+static void wait_for_more(struct acceptor_self *a)
+{
+	struct pollfd polls[1 + LISTEN_SOCKETS_MAX + WORKERS_MAX];
+	struct door *doors[1 + LISTEN_SOCKETS_MAX + WORKERS_MAX];
+	size_t n_listeners = a->s->sockets->count, n = 1 + n_listeners;
+
+	polls[0] = (struct pollfd){.fd = a->channel, .events = POLLIN};
+	for (size_t i = 0; i < n_listeners; i++)
+		polls[1 + i] = (struct pollfd){
+			.fd = a->is_paused ? -1 : a->s->sockets->fds[i], .events = POLLIN};
+	for (struct door *d = a->doors; d && n < sizeof(polls) / sizeof(*polls); d = d->next) {
+		if (!d->count || d->fd < 0)
+			continue;
+		polls[n] = (struct pollfd){.fd = d->fd, .events = POLLOUT};
+		doors[n++] = d;
+	}
+	(void)poll(polls, n, a->is_paused || a->n_unwanted ? PAUSE_MS : -1);
+	a->is_paused = false;
+	/* Before the messages, which may end doors. */
+	for (size_t i = 1 + n_listeners; i < n; i++)
+		if (polls[i].revents)
+			flush(a, doors[i]);
+	for (size_t i = 1; i <= n_listeners; i++)
+		if (polls[i].revents)
+			(void)accept_some(a, polls[i].fd);
+}
+
+_Noreturn void acceptor_run(const struct supervisor *s, int channel)
+{
+	struct acceptor_self a = {.s = s, .channel = channel};
+
+	for (;;) {
+		hear(&a);
+		close_unwanted(&a);
+		wait_for_more(&a);
+	}
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a tool that may see all is told of tenants without a worker: as a worker tells it, but from
+ * the node's index. Who asks leaves out what workers have told.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "collectord/catalog/index_removed.h"
+#include "collectord/supervisor/internal.h"
+#include "proto/base/cleanup.h"
+#include "proto/base/limits.h"
+#include "proto/wire/msg.h"
+
+/* For what else is in a reply, and is short; of a part of a message: its tag and its length. */
+#define SPARE_BYTES 4096u
+#define PART_BYTES  16u
+/* Of all tenants together, as of those that went. */
+#define CLOSED_MAX  SESSIONS_REMOVED_MAX
+/* Who asks does not read for so long: it has no answer. */
+#define SEND_MS	    1000
+
+struct answer {
+	Rtl__SessionInfo *infos[CLOSED_MAX + SESSIONS_REMOVED_MAX];
+	size_t n;
+	size_t bytes;
+};
+
+/* A copy with its texts; without memory, or room, there is none. */
+static void add(struct answer *answer, const Rtl__SessionInfo *info)
+{
+	size_t bytes = rtl__session_info__get_packed_size(info);
+	CLEANUP(free_p) uint8_t *packed = NULL;
+	Rtl__SessionInfo *copy;
+
+	if (answer->n == sizeof(answer->infos) / sizeof(*answer->infos) ||
+		answer->bytes + bytes + PART_BYTES > REPLY_BYTES_MAX - SPARE_BYTES)
+		return;
+	packed = malloc(bytes);
+	if (!packed)
+		return;
+	rtl__session_info__pack(info, packed);
+	copy = rtl__session_info__unpack(NULL, bytes, packed);
+	if (!copy)
+		return;
+	answer->infos[answer->n++] = copy;
+	answer->bytes += bytes + PART_BYTES;
+}
+
+static void fill(Rtl__SessionInfo *info, const struct index_entry *entry)
+{
+	*info = (Rtl__SessionInfo)RTL__SESSION_INFO__INIT;
+	msg_set_bytes(&info->has_session, &info->session, entry->name);
+	msg_set_bytes(&info->has_job, &info->job, entry->job);
+	info->has_uid = true;
+	info->uid = entry->uid;
+	info->has_start_realtime_ns = true;
+	info->start_realtime_ns = entry->start_realtime_ns;
+	info->has_closed = true;
+	info->closed = true;
+}
+
+static void add_closed(const struct index_entry *entry, void *data)
+{
+	Rtl__SessionInfo info;
+
+	fill(&info, entry);
+	msg_set_bytes(&info.has_database, &info.database, entry->database);
+	msg_set_bytes(&info.has_command, &info.command, entry->command);
+	msg_set_bytes(&info.has_complete, &info.complete, entry->line);
+	add(data, &info);
+}
+
+static void add_removed(const struct index_removed *removed, void *data)
+{
+	Rtl__SessionInfo info;
+
+	fill(&info, &removed->session);
+	info.has_stored = true;
+	info.stored = removed->session.stored;
+	info.has_database_bytes = true;
+	info.database_bytes = removed->session.bytes;
+	info.has_removed_realtime_ns = true;
+	info.removed_realtime_ns = removed->removed_ns;
+	msg_set_bytes(&info.has_removed_why, &info.removed_why, removed->why);
+	add(data, &info);
+}
+
+static void send_all(int fd, const uint8_t *at, size_t bytes)
+{
+	while (bytes) {
+		struct pollfd writable = {.fd = fd, .events = POLLOUT};
+		ssize_t sent = send(fd, at, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (sent > 0) {
+			at += sent;
+			bytes -= (size_t)sent;
+		} else if (errno != EAGAIN || poll(&writable, 1, SEND_MS) <= 0) {
+			return;
+		}
+	}
+}
+
+void index_answer(struct index *index, uint64_t since_realtime_ns, int fd)
+{
+	CLEANUP(free_p) struct answer *answer = calloc(1, sizeof(*answer));
+	Rtl__SessionsReply reply = RTL__SESSIONS_REPLY__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+	CLEANUP(free_p) uint8_t *packed = NULL;
+	size_t bytes = 0;
+
+	if (!answer)
+		return;
+	(void)index_each_closed_since(index, since_realtime_ns, CLOSED_MAX, add_closed, answer);
+	(void)index_each_removed(index, NULL, SESSIONS_REMOVED_MAX, add_removed, answer);
+	reply.sessions = answer->infos;
+	reply.n_sessions = answer->n;
+	frame.body_case = RTL__FRAME__BODY_SESSIONS_REPLY;
+	frame.sessions_reply = &reply;
+	packed = msg_pack_new(&frame, &bytes);
+	if (packed)
+		send_all(fd, packed, bytes);
+	for (size_t i = 0; i < answer->n; i++)
+		rtl__session_info__free_unpacked(answer->infos[i], NULL);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Recorders beyond the life of a worker: kept here for the next worker of the tenant, and passed on
+ * to whoever started us for the next life of the service. Their worker has checked that they are
+ * sealed memory: no close of one waits.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collectord/service/log.h"
+#include "collectord/service/notify.h"
+#include "collectord/supervisor/internal.h"
+#include "proto/base/limits.h"
+
+static struct kept **find(struct worker *worker, const char *name)
+{
+	struct kept **at = &worker->kept;
+
+	while (*at && ((*at)->fd < 0 || strcmp((*at)->name, name) != 0))
+		at = &(*at)->next;
+	return at;
+}
+
+/* False: it is to be tried again. */
+static bool pass_on(struct supervisor *s, struct kept *kept)
+{
+	int r = kept->fd >= 0 ? notify_keep(kept->fd, kept->name) : notify_drop(kept->name);
+
+	s->has_unsaid |= r == -EAGAIN;
+	return r != -EAGAIN;
+}
+
+void keeper_keep(
+	struct supervisor *s, struct worker *worker, int fd, const char *name, bool is_known)
+{
+	struct kept *kept;
+
+	if (fd < 0 || *find(worker, name) || worker->n_kept >= KEPT_TENANT_MAX) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	kept = calloc(1, sizeof(*kept));
+	if (!kept) {
+		close(fd);
+		return;
+	}
+	*kept = (struct kept){.next = worker->kept, .fd = fd, .is_known = is_known};
+	strncpy(kept->name, name, sizeof(kept->name) - 1);
+	worker->kept = kept;
+	worker->n_kept++;
+	if (!is_known)
+		kept->is_known = pass_on(s, kept);
+}
+
+void keeper_drop(struct supervisor *s, struct worker *worker, const char *name)
+{
+	struct kept **at = find(worker, name), *kept = *at;
+
+	if (!kept)
+		return;
+	close(kept->fd);
+	kept->fd = -1;
+	worker->n_kept--;
+	if (!pass_on(s, kept))
+		return;
+	*at = kept->next;
+	free(kept);
+}
+
+static void retry_of(struct supervisor *s, struct worker *worker)
+{
+	for (struct kept **at = &worker->kept, *kept; (kept = *at);) {
+		if (kept->fd >= 0 && !kept->is_known)
+			kept->is_known = pass_on(s, kept);
+		if (kept->fd < 0 && pass_on(s, kept)) {
+			*at = kept->next;
+			free(kept);
+		} else {
+			at = &kept->next;
+		}
+	}
+}
+
+void keeper_retry(struct supervisor *s)
+{
+	if (!s->has_unsaid)
+		return;
+	s->has_unsaid = false;
+	for (struct worker *w = s->workers; w; w = w->next)
+		retry_of(s, w);
+}
+
+void keeper_free(struct worker *worker)
+{
+	while (worker->kept) {
+		struct kept *next = worker->kept->next;
+
+		if (worker->kept->fd >= 0)
+			close(worker->kept->fd);
+		free(worker->kept);
+		worker->kept = next;
+	}
+}

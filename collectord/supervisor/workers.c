@@ -1,0 +1,614 @@
+/* SPDX-License-Identifier: MIT */
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "collectord/service/config.h"
+#include "collectord/service/listen.h"
+#include "collectord/service/log.h"
+#include "collectord/service/notify.h"
+#include "collectord/supervisor/internal.h"
+#include "proto/base/cleanup.h"
+#include "proto/base/clock.h"
+#include "proto/base/limits.h"
+#include "proto/base/subordinate_uids.h"
+
+static bool is_running(const struct worker *worker)
+{
+	return worker->state != WORKER_NONE && worker->state != WORKER_STUCK;
+}
+
+static int tell(const struct worker *worker, enum channel_kind kind, uint64_t number, int fd)
+{
+	const struct channel_message message = {
+		.kind = kind, .owner = worker->owner, .number = number};
+
+	return worker->channel < 0 ? -EPIPE : channel_send(worker->channel, &message, fd);
+}
+
+struct worker *workers_find(struct supervisor *s, uid_t owner)
+{
+	struct worker *worker = s->workers;
+
+	while (worker && worker->owner != owner)
+		worker = worker->next;
+	if (worker)
+		return worker;
+	worker = calloc(1, sizeof(*worker));
+	if (!worker)
+		return NULL;
+	*worker = (struct worker){.owner = owner,
+		.channel = -1,
+		.door = -1,
+		.page = ledger_find(s->ledger, owner),
+		.backoff_ns = RETRY_NS_MIN};
+	if (!worker->page) {
+		free(worker);
+		return NULL;
+	}
+	worker->next = s->workers;
+	s->workers = worker;
+	return worker;
+}
+
+int workers_find_left(struct supervisor *s)
+{
+	DIR *store = opendir(s->config->store_path);
+	const struct dirent *entry;
+
+	if (!store)
+		return -errno;
+	while ((entry = readdir(store))) {
+		char *end;
+		unsigned long uid = strtoul(entry->d_name, &end, 10);
+		struct worker *worker;
+
+		if (end == entry->d_name || *end || uid >= UINT32_MAX)
+			continue;
+		worker = workers_find(s, subuids_owner(s->config->subuids, (uid_t)uid));
+		if (worker)
+			worker->is_to_start = true;
+	}
+	closedir(store);
+	return 0;
+}
+
+/* ---- start ----------------------------------------------------------------------------------- */
+
+/* Descriptors of the recorders that are kept for it stay open in it, under their names. */
+static size_t list_kept(
+	const struct worker *worker, struct listen_sockets *sockets, int *keep, size_t n)
+{
+	sockets->kept = calloc(worker->n_kept + 1, sizeof(*sockets->kept));
+	for (const struct kept *k = sockets->kept ? worker->kept : NULL; k; k = k->next) {
+		if (k->fd < 0)
+			continue;
+		keep[n++] = k->fd;
+		sockets->kept[sockets->n_kept].fd = k->fd;
+		sockets->kept[sockets->n_kept++].name = strdup(k->name);
+	}
+	return n;
+}
+
+_Noreturn static void work(struct supervisor *s, struct worker *worker,
+	struct listen_sockets *sockets, int channel, int door)
+{
+	const struct seat seat = {.owner = worker->owner,
+		.channel = channel,
+		.door = door,
+		.since_realtime_ns = s->since_realtime_ns,
+		.was_refused = worker->was_refused,
+		.reserve = s->reserve,
+		.supervisor = getppid(),
+		.ledger = s->ledger,
+		.page = worker->page};
+	int status;
+
+	process_expose();
+	notify_to(channel);
+	status = s->work(s->config, sockets, &seat);
+	fflush(stderr);
+	_exit(status);
+}
+
+/* Both ends of both pairs, but for what fails. */
+static int make_pairs(int channel[2], int door[2])
+{
+	int r = channel_pair(channel);
+
+	if (r < 0)
+		return r;
+	r = channel_pair(door);
+	if (r == 0)
+		return 0;
+	close(channel[0]);
+	close(channel[1]);
+	return r;
+}
+
+static int start(struct supervisor *s, struct worker *worker)
+{
+	static int keep[KEPT_TENANT_MAX + 3];
+	struct listen_sockets sockets = {.lock.fd = -1, .is_passed = s->sockets->is_passed};
+	int channel[2], door[2], r = make_pairs(channel, door);
+	size_t n = 2;
+
+	if (r < 0)
+		return r;
+	/* Of those that were passed it is known whether somebody listened before us. */
+	sockets.places[0].is_missing = worker->was_refused || s->sockets->places[0].is_missing;
+	keep[0] = channel[1];
+	keep[1] = door[1];
+	if (s->reserve >= 0)
+		keep[n++] = s->reserve;
+	n = list_kept(worker, &sockets, keep, n);
+	atomic_store(&worker->page->beat_ns, clock_monotonic_ns());
+	r = process_fork(keep, n, false);
+	if (r == 0)
+		work(s, worker, &sockets, channel[1], door[1]);
+	for (size_t i = 0; i < sockets.n_kept; i++)
+		free(sockets.kept[i].name);
+	free(sockets.kept);
+	close(channel[1]);
+	close(door[1]);
+	if (r < 0) {
+		close(channel[0]);
+		close(door[0]);
+		return r;
+	}
+	worker->pid = r;
+	worker->channel = channel[0];
+	worker->door = door[0];
+	worker->state = WORKER_STARTING;
+	worker->is_to_start = false;
+	worker->started_ns = clock_monotonic_ns();
+	worker->was_refused = false;
+	s->n_workers++;
+	return 0;
+}
+
+/* Closes what waits for it; the shims among it try again. */
+static void refuse(struct supervisor *s, struct worker *worker, const char *why)
+{
+	const struct channel_message message = {.kind = CHANNEL_NO_DOOR, .owner = worker->owner};
+
+	if (!worker->has_been_told)
+		log_warning("uid %u is not served now: %s", worker->owner, why);
+	worker->has_been_told = worker->was_refused = true;
+	worker->is_wanted = false;
+	(void)acceptors_tell(s, &message, -1);
+}
+
+static void give_door(struct supervisor *s, struct worker *worker)
+{
+	const struct channel_message message = {.kind = CHANNEL_DOOR, .owner = worker->owner};
+
+	if (!worker->is_wanted || worker->door < 0 ||
+		(worker->state != WORKER_STARTING && worker->state != WORKER_READY))
+		return; /* once it has ended there is another one */
+	worker->is_wanted = false;
+	worker->has_been_told = false;
+	(void)acceptors_tell(s, &message, worker->door);
+}
+
+static void ask_acceptors(struct supervisor *s, struct worker *worker, enum channel_kind kind)
+{
+	const struct channel_message message = {
+		.kind = kind, .owner = worker->owner, .number = ++s->round};
+
+	worker->round = s->round;
+	worker->waits = acceptors_tell(s, &message, -1);
+}
+
+static bool is_idle(const struct worker *worker)
+{
+	return worker->state == WORKER_READY && !worker->is_wanted && !worker->is_settling &&
+	       !atomic_load(&worker->page->sessions) && !atomic_load(&worker->page->connections);
+}
+
+/* The oldest that has nothing open leaves, as if it had asked; it stays where it has after all.
+ * False: there is none. */
+static bool make_room(struct supervisor *s)
+{
+	struct worker *oldest = NULL;
+
+	for (struct worker *w = s->workers; w; w = w->next) {
+		if (w->state == WORKER_LEAVING || w->state == WORKER_GOING)
+			return true;
+		if (is_idle(w) && (!oldest || w->started_ns < oldest->started_ns))
+			oldest = w;
+	}
+	if (!oldest)
+		return false;
+	oldest->state = WORKER_LEAVING;
+	ask_acceptors(s, oldest, CHANNEL_FORGET);
+	return true;
+}
+
+static void start_one(struct supervisor *s, struct worker *worker)
+{
+	int r;
+
+	if (worker->state != WORKER_NONE || s->is_stopping)
+		return;
+	if (s->n_workers >= WORKERS_MAX) {
+		if (!make_room(s) && worker->is_wanted)
+			refuse(s, worker, "too many users at once");
+		return; /* once there is room it is started, as one that is wanted or to start */
+	}
+	if (clock_monotonic_ns() < worker->retry_ns) {
+		worker->is_to_start = true;
+		if (worker->is_wanted && worker->backoff_ns > REFUSE_NS)
+			refuse(s, worker, "its worker ends again and again");
+		return;
+	}
+	r = start(s, worker);
+	if (r == 0) {
+		give_door(s, worker);
+		return;
+	}
+	worker->retry_ns = clock_monotonic_ns() + RETRY_NS_MIN;
+	refuse(s, worker, strerror(-r));
+}
+
+void workers_start(struct supervisor *s)
+{
+	unsigned early = 0;
+
+	for (struct worker *w = s->workers; w; w = w->next) {
+		if (w->is_wanted)
+			start_one(s, w);
+		early += w->state == WORKER_STARTING;
+	}
+	for (struct worker *w = s->workers; w && early < WORKERS_EARLY; w = w->next) {
+		if (!w->is_to_start || w->state != WORKER_NONE)
+			continue;
+		start_one(s, w);
+		early += w->state == WORKER_STARTING;
+	}
+}
+
+/* ---- what acceptors say ---------------------------------------------------------------------- */
+
+void workers_want_door(struct supervisor *s, struct acceptor *acceptor, uid_t owner)
+{
+	struct worker *worker = workers_find(s, owner);
+	const struct channel_message no_door = {.kind = CHANNEL_NO_DOOR, .owner = owner};
+
+	if (!worker) {
+		log_peer("uid %u is not served: too many users", owner);
+		(void)channel_send(acceptor->channel, &no_door, -1);
+		return;
+	}
+	worker->is_wanted = true;
+	if (worker->state == WORKER_STUCK)
+		refuse(s, worker, "its worker does not end");
+	else if (worker->state == WORKER_LEAVING)
+		worker->state = WORKER_READY; /* it was not told yet */
+	if (worker->state == WORKER_NONE)
+		start_one(s, worker);
+	else
+		give_door(s, worker); /* who was told to go stays, or ends: then there is another */
+}
+
+/* With a name: who connects does not find the service's sockets any more. */
+static int say_settled(const struct supervisor *s, const struct worker *worker)
+{
+	struct channel_message message = {.kind = CHANNEL_SETTLED, .number = worker->settle_number};
+
+	if (!listen_is_reachable(s->sockets))
+		strcpy(message.name, "unreachable");
+	return channel_send(worker->channel, &message, -1);
+}
+
+/* One that does not read its channel now is told later. */
+static void check_round(struct supervisor *s, struct worker *worker)
+{
+	if (worker->waits || !worker->round || !acceptors_are_there(s))
+		return;
+	if (worker->is_settling && say_settled(s, worker) < 0)
+		return;
+	worker->is_settling = false;
+	if (worker->state == WORKER_LEAVING) {
+		if (tell(worker, CHANNEL_GO, 0, -1) < 0)
+			return;
+		worker->state = WORKER_GOING;
+	}
+	worker->round = 0;
+}
+
+void workers_accepted(struct supervisor *s, unsigned index, const struct channel_message *message)
+{
+	struct worker *worker = workers_find(s, message->owner);
+
+	if (!worker || worker->round != message->number)
+		return;
+	worker->waits &= ~(UINT64_C(1) << index);
+	check_round(s, worker);
+}
+
+void workers_tell_newcomer(struct supervisor *s, struct acceptor *acceptor)
+{
+	const uint64_t bit = UINT64_C(1) << (acceptor - s->acceptors);
+
+	for (struct worker *w = s->workers; w; w = w->next) {
+		const struct channel_message message = {
+			.kind = CHANNEL_ACCEPT, .owner = w->owner, .number = w->round};
+
+		if (w->round && channel_send(acceptor->channel, &message, -1) == 0)
+			w->waits |= bit;
+	}
+}
+
+void workers_forget_acceptor(struct supervisor *s, unsigned index)
+{
+	for (struct worker *w = s->workers; w; w = w->next) {
+		w->waits &= ~(UINT64_C(1) << index);
+		check_round(s, w);
+	}
+}
+
+/* ---- what workers say ------------------------------------------------------------------------ */
+
+/* A tool that may see all asks each of them. Who has ended has nothing that is open: what it has
+ * closed the node's index says. */
+static void introduce(struct supervisor *s, struct worker *asker, uint64_t number)
+{
+	struct channel_message end = {.kind = CHANNEL_ANSWERERS_END, .number = number};
+	int pair[2];
+
+	for (struct worker *w = s->workers; w; w = w->next) {
+		struct channel_message message = {
+			.kind = CHANNEL_ANSWERER, .owner = w->owner, .number = number};
+
+		if (!is_running(w) || w->state == WORKER_GOING)
+			continue;
+		end.owner++;
+		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+			continue;
+		/* Who cannot be told is one that does not answer: its end is closed here. */
+		(void)tell(w, CHANNEL_QUESTION, 0, pair[0]);
+		(void)channel_send(asker->channel, &message, pair[1]);
+		close(pair[0]);
+		close(pair[1]);
+	}
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0) {
+		if (indexer_ask(s, pair[0]) == 0)
+			(void)tell(asker, CHANNEL_NODE_ANSWERER, number, pair[1]);
+		close(pair[0]);
+		close(pair[1]);
+	}
+	(void)channel_send(asker->channel, &end, -1);
+}
+
+static void give_back(struct supervisor *s, uid_t owner, uint64_t is_room)
+{
+	struct worker *worker = workers_find(s, owner);
+
+	if (!worker)
+		return;
+	if (worker->state == WORKER_NONE)
+		start_one(s, worker);
+	if (is_running(worker))
+		(void)tell(worker, CHANNEL_GIVE_BACK, is_room, -1);
+}
+
+/* By now each has said what it has: what is too much of all was not to be seen before. */
+static void weigh(struct supervisor *s)
+{
+	for (const struct worker *w = s->workers; w; w = w->next)
+		if (w->is_to_start || w->state == WORKER_STARTING)
+			return;
+	for (const struct worker *w = s->workers; w; w = w->next)
+		if (w->state == WORKER_READY)
+			(void)tell(w, CHANNEL_GIVE_BACK, 0, -1);
+}
+
+static void take_message(
+	struct supervisor *s, struct worker *worker, const struct channel_message *message, int *fd)
+{
+	switch (message->kind) {
+	case CHANNEL_READY:
+		if (worker->state == WORKER_STARTING)
+			worker->state = WORKER_READY;
+		workers_start(s);
+		weigh(s);
+		break;
+	case CHANNEL_KEEP:
+		keeper_keep(s, worker, TAKE_FD(*fd), message->name, false);
+		break;
+	case CHANNEL_DROP:
+		keeper_drop(s, worker, message->name);
+		break;
+	case CHANNEL_SETTLE:
+		worker->is_settling = true;
+		worker->settle_number = message->number;
+		ask_acceptors(s, worker, CHANNEL_ACCEPT);
+		break;
+	case CHANNEL_ASK_ALL:
+		introduce(s, worker, message->number);
+		break;
+	case CHANNEL_GIVE_BACK:
+		give_back(s, message->owner, message->number);
+		break;
+	case CHANNEL_MAY_GO:
+		if (worker->state != WORKER_READY || worker->is_wanted)
+			break;
+		worker->state = WORKER_LEAVING;
+		ask_acceptors(s, worker, CHANNEL_FORGET);
+		break;
+	case CHANNEL_INDEXED:
+		indexer_tell(s, worker, message->name);
+		break;
+	case CHANNEL_STAY:
+		if (worker->state == WORKER_GOING)
+			worker->state = WORKER_READY;
+		give_door(s, worker);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Nothing more is heard from it; what it has open it commits before it ends. */
+static void shut(struct worker *worker)
+{
+	close_p(&worker->channel);
+	close_p(&worker->door);
+	worker->channel = worker->door = -1;
+	worker->is_settling = false;
+	worker->round = worker->waits = 0;
+}
+
+/* False: there is nothing now. */
+static bool hear_one(struct supervisor *s, struct worker *worker)
+{
+	struct channel_message message;
+	int fd = -1, r;
+
+	if (worker->channel < 0)
+		return false;
+	r = channel_receive(worker->channel, &message, &fd);
+	if (r == 0)
+		shut(worker);
+	else if (r > 0)
+		take_message(s, worker, &message, &fd);
+	close_p(&fd);
+	return r != -EAGAIN;
+}
+
+void workers_hear(struct supervisor *s, struct worker *worker)
+{
+	for (unsigned i = 0; i < MESSAGES_AT_ONCE && hear_one(s, worker); i++)
+		;
+}
+
+/* What it said before its end. */
+static void hear_out(struct supervisor *s, struct worker *worker)
+{
+	while (hear_one(s, worker))
+		;
+}
+
+/* ---- ends ------------------------------------------------------------------------------------ */
+
+static void say_end(const struct worker *worker, int status)
+{
+	if (worker->state == WORKER_STUCK)
+		log_info("uid %u: its worker, which was given up, has ended", worker->owner);
+	else if (WIFSIGNALED(status))
+		log_warning("uid %u: its worker was killed by signal %d: %s", worker->owner,
+			WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status))
+		log_warning("uid %u: its worker ended with %d", worker->owner, WEXITSTATUS(status));
+}
+
+bool workers_ended(struct supervisor *s, pid_t pid, int status)
+{
+	struct worker *worker = s->workers;
+	uint64_t now_ns = clock_monotonic_ns();
+	bool had_open;
+
+	while (worker && worker->pid != pid)
+		worker = worker->next;
+	if (!worker)
+		return false;
+	hear_out(s, worker);
+	shut(worker);
+	indexer_tell(s, worker, ""); /* what it could not say any more */
+	had_open = worker->n_kept || atomic_load(&worker->page->sessions);
+	if (status) {
+		if (now_ns - worker->started_ns > RETRY_NS_MAX)
+			worker->backoff_ns = RETRY_NS_MIN;
+		worker->retry_ns = now_ns + worker->backoff_ns;
+		if (worker->backoff_ns < RETRY_NS_MAX)
+			worker->backoff_ns *= 2;
+		if (s->is_stopping)
+			s->exit_code = EXIT_FAILURE;
+	}
+	say_end(worker, status);
+	ledger_clear_live(worker->page);
+	worker->pid = 0;
+	worker->state = WORKER_NONE;
+	s->n_workers--;
+	worker->is_to_start = status && had_open;
+	workers_start(s);
+	return true;
+}
+
+static void give_up(struct supervisor *s, struct worker *worker)
+{
+	log_error("uid %u: its worker does not answer: it is given up", worker->owner);
+	(void)kill(worker->pid, SIGKILL);
+	workers_hear(s, worker); /* what it has kept so far */
+	shut(worker);
+	worker->state = WORKER_STUCK;
+	if (worker->is_wanted)
+		refuse(s, worker, "its worker does not end");
+}
+
+void workers_watch(struct supervisor *s, uint64_t now_ns)
+{
+	/* Nobody went on while the whole machine, or the service, stood still. */
+	if (now_ns - s->watched_ns > GIVE_UP_NS / 2)
+		s->awake_ns = now_ns;
+	s->watched_ns = now_ns;
+	for (struct worker *w = s->workers; w; w = w->next) {
+		uint64_t beat_ns = atomic_load(&w->page->beat_ns);
+
+		check_round(s, w);
+		if (beat_ns < s->awake_ns)
+			beat_ns = s->awake_ns;
+		if (is_running(w) && now_ns > beat_ns && now_ns - beat_ns > GIVE_UP_NS)
+			give_up(s, w);
+	}
+	workers_start(s);
+}
+
+void workers_stop(struct supervisor *s)
+{
+	for (struct worker *w = s->workers; w; w = w->next)
+		if (is_running(w))
+			(void)tell(w, CHANNEL_STOP, 0, -1);
+}
+
+bool workers_are_open(const struct supervisor *s)
+{
+	for (const struct worker *w = s->workers; w; w = w->next)
+		if (is_running(w))
+			return true;
+	return false;
+}
+
+void workers_kill(struct supervisor *s)
+{
+	for (const struct worker *w = s->workers; w; w = w->next) {
+		if (!is_running(w))
+			continue;
+		s->exit_code = EXIT_FAILURE;
+		(void)kill(w->pid, SIGKILL);
+		log_error(
+			"uid %u: its worker did not end in time: what it had not committed lies in "
+			"the recorders",
+			w->owner);
+	}
+}
+
+void workers_done(struct supervisor *s)
+{
+	while (s->workers) {
+		struct worker *next = s->workers->next;
+
+		shut(s->workers);
+		keeper_free(s->workers);
+		free(s->workers);
+		s->workers = next;
+	}
+}

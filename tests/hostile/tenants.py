@@ -1,0 +1,462 @@
+# SPDX-License-Identifier: MIT
+"""A tenant is a process: what holds up one user's worker holds up nobody else.
+
+usage: tenants.py linger|flush|log|recorder|kills|many|crowd|index --build DIR
+  linger  connections that hold a socket whose close waits for ten minutes, hung up unread
+  flush   the same with a file of a mount that never answers FLUSH
+  log     the attacker reads the log of its own database with O_DIRECT into a page that never comes,
+          so that who writes to it waits
+  recorder  the same with the memory of its own rank's recorder, which then dies
+  kills   supervisor, workers and all of them are killed again and again, under tenants that store
+  many    tenants with ranks of their own, all at once; what their workers take is printed, and after
+          these have died all that was closed is told of
+  crowd   more users than there may be workers: one that has nothing open makes way, and only such a one
+  index   the process that writes index.db is killed again and again; a tenant holds its own index, and
+          its worker stands still: what the others have is listed all the same, and its own afterwards
+
+Beside each attack ranks of another user dispatch, whose every record must be stored, none dropped;
+that user's rtl is answered, a third user's job starts and ends; told to end, the service does, whatever the
+attacker holds; a new one serves all but the attacker."""
+import contextlib
+import glob
+import mmap
+import os
+import random
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+
+import wire
+from neighbours import read_status, workers_of
+from node import DEADLINE_S, fail, is_long, reap, told, wait_for
+from service import Supervised, User, run
+from stuck_files import FLUSH, READ, StuckFolder, lingering_socket
+
+ATTACKER, HONEST, OTHER = (User(name, 62000 + i) for i, name in enumerate(
+    ("attacker", "honest", "other")))
+WORKERS_MAX = 256  # collectord/supervisor/internal.h
+
+
+def bring_up_loopback():
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=False, stderr=subprocess.DEVNULL)
+
+
+def as_attacker(what):
+    """Runs in a process of that user's, which stays: it holds the other ends."""
+    ready, ok = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(ok)
+        with os.fdopen(ready, "rb") as pipe:
+            if pipe.read(1) != b"x":
+                fail("the attack does not begin")
+        return pid
+    try:
+        os.setgroups([])
+        os.setgid(ATTACKER.uid)
+        os.setuid(ATTACKER.uid)
+        held = what()
+        os.write(ok, b"x")
+        os.close(ok)
+        while held is not ok:
+            time.sleep(3600)  # until it is killed; what it holds stays open
+    finally:
+        os._exit(1)
+
+
+def hang_up_with(service, fd, count):
+    """@count connections that say half a frame, pass @fd, and are gone."""
+    for i in range(count):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
+            with contextlib.suppress(OSError):
+                peer.connect(service.socket)
+                socket.send_fds(peer, [wire.frame(hello={"version_min": 1})[: 3 + i % 4]], [fd])
+
+
+def linger(service):
+    def attack():
+        held = [lingering_socket() for _ in range(4)]
+        for sender, _ in held:
+            hang_up_with(service, sender.fileno(), 1000)
+        for sender, _ in held:
+            os.close(sender.detach())  # now the collector's are the last ones
+        return held
+    return as_attacker(attack), None
+
+
+def flush(service):
+    folder = StuckFolder(os.path.join(service.work, "stuck"), FLUSH)
+
+    def attack():
+        fd = os.open(folder.file(), os.O_RDWR)
+        hang_up_with(service, fd, 2000)
+    return as_attacker(attack), folder
+
+
+def log(service):
+    """The lock of the log's inode is held as long as the read lasts."""
+    folder = StuckFolder(os.path.join(service.work, "stuck"), READ)
+    shim = service.spawn(ATTACKER, "attack", rate=2000)
+    wait_for("the attacker's log", lambda: any(map(os.path.getsize, glob.glob(
+        os.path.join(service.store, str(ATTACKER.uid), "*.db-wal")))))
+    path, = glob.glob(os.path.join(service.store, str(ATTACKER.uid), "*.db-wal"))
+
+    def attack():
+        if os.fork():
+            return
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
+        stuck = os.open(folder.file(), os.O_RDWR)
+        with mmap.mmap(stuck, 4096) as page:
+            os.preadv(fd, [page], 0)
+        os._exit(1)
+    pid = as_attacker(attack)
+    if not folder.asked.wait(DEADLINE_S):
+        fail("the page is not asked for")
+    service.shims.append(shim)
+    return pid, folder
+
+
+def recorder(service):
+    """The lock of the recorder's inode is held as long as the write lasts; then it is to be drained."""
+    folder = StuckFolder(os.path.join(service.work, "stuck"), READ)
+    shim = service.spawn(ATTACKER, "attack", rate=2000)
+    wait_for("the attacker's rows", lambda: any(
+        s["stored"] for s in service.sessions(ATTACKER).get(ATTACKER.uid, [])))
+    path, = [path for path in glob.glob("/proc/%d/fd/*" % shim.pid)
+             if os.readlink(path).startswith("/memfd:")]
+
+    def attack():
+        if os.fork():
+            return
+        fd = os.open(path, os.O_RDWR)
+        stuck = os.open(folder.file(), os.O_RDWR)
+        with mmap.mmap(stuck, 4096) as page:
+            os.pwritev(fd, [page], 0)
+        os._exit(1)
+    pid = as_attacker(attack)
+    if not folder.asked.wait(DEADLINE_S):
+        fail("the page is not asked for")
+    reap(shim)
+    return pid, folder
+
+
+def check_stored(service, shim, user, job):
+    kernels = told(shim)
+    wait_for("the end of " + job, lambda: any(
+        s["job"] == job and s["state"] == "closed" for s in service.sessions(user).get(user.uid, [])))
+    session, = [s for s in service.sessions(user)[user.uid] if s["job"] == job]
+    with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % session["database"], uri=True)) as db:
+        stored, once, = db.execute("SELECT count(*), count(DISTINCT process_id || ':' || queueId || ':' "
+                                   "|| sequenceId) FROM rocpd_op").fetchone()
+        dropped, = db.execute("SELECT coalesce(sum(dropped), 0) FROM rtl_account").fetchone()
+    if (stored, once, dropped) != (kernels, kernels, 0):
+        fail("%s: %d dispatched, %d stored, %d of them once, %d dropped" % (
+            job, kernels, stored, once, dropped))
+    return kernels
+
+
+def run_job(service, user, job):
+    """rtl run by a user, in the service: it starts and ends, with all that it dispatched."""
+    said = service.as_user(user, "env", "RTL_JOB_ID=" + job, service.program("rtl"), "run", "--",
+                           "true")
+    if said.returncode != 0:
+        fail("%s: rtl run ended with %d: %s" % (user.name, said.returncode, said.stderr))
+
+
+def beside(service, attack):
+    process = service.start()
+    ranks = [service.spawn(HONEST, "honest %d" % i, "--polite", rate=2000) for i in range(4)]
+    wait_for("honest ranks", lambda: sum(
+        s["stored"] > 0 for s in service.sessions(HONEST).get(HONEST.uid, [])) == len(ranks))
+    attacker, folder = attack(service)
+    try:
+        took = others_go_on(service, process, ranks)
+    finally:
+        if folder:
+            folder.release()  # or nothing that holds its files could end
+        os.kill(attacker, signal.SIGKILL)
+        os.waitpid(attacker, 0)
+    print("4 honest ranks beside the attack: all stored, none dropped; told to end, the service took "
+          "%.1f s, and a new one served them on" % took)
+
+
+def others_go_on(service, process, ranks):
+    """Also past the end of the service, which waits for nothing that the attacker holds: how long it took."""
+    for i in range(5):
+        run_job(service, OTHER, "other %d" % i)
+        before = sum(s["stored"] for s in service.sessions(HONEST)[HONEST.uid])
+        wait_for("honest ranks to go on", lambda least=before: sum(
+            s["stored"] for s in service.sessions(HONEST)[HONEST.uid]) > least)
+        if service.rtl(None, "ls", "--socket", service.socket).returncode != 0:
+            fail("root is not answered")
+    ranks[0].terminate()
+    check_stored(service, ranks[0], HONEST, "honest 0")
+
+    since = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    process.wait(DEADLINE_S)
+    took = time.monotonic() - since
+    service.start()
+    for i, shim in list(enumerate(ranks))[1:]:
+        shim.terminate()
+        check_stored(service, shim, HONEST, "honest %d" % i)
+    run_job(service, OTHER, "after")
+    return took
+
+
+def kills(service):
+    """Ranks of several tenants; nothing is lost, nothing twice."""
+    users = [User("tenant %d" % i, 62100 + i) for i in range(8 if is_long() else 4)]
+    count = 700 if is_long() else 24
+    supervised = Supervised(service)
+    supervised.start()
+    ranks = {user: service.spawn(user, "kills", "--polite", rate=2000) for user in users}
+    chance = random.Random(25)
+    killed = {"supervisor": 0, "worker": 0, "all": 0}
+    for _ in range(count):
+        stored = sum(s["stored"] for all in service.sessions().values() for s in all)
+        wait_for("more to be stored", lambda least=stored: sum(
+            s["stored"] for all in service.sessions().values() for s in all) != least)
+        what = chance.choices(("supervisor", "worker", "all"), (2, 5, 1))[0]
+        workers = workers_of(supervised.process.pid)
+        killed[what] += 1
+        if what == "worker" and workers:
+            os.kill(chance.choice(workers), signal.SIGKILL)
+        if what == "all":
+            for pid in workers:
+                os.kill(pid, signal.SIGKILL)
+        if what != "worker":
+            reap(supervised.process)
+            supervised.start()
+    kernels = 0
+    for shim in ranks.values():
+        shim.terminate()
+    for user, shim in ranks.items():
+        kernels += check_stored(service, shim, user, "kills")
+    supervised.stop()
+    print("%d tenants, killed: %s: %d dispatched, all stored, once" % (
+        len(users), ", ".join("%s %d times" % pair for pair in killed.items()), kernels))
+
+
+def many(service):
+    users = [User("tenant %d" % i, 62200 + i) for i in range(64 if is_long() else 12)]
+    each = 4 if is_long() else 2
+    process = service.start()
+    service.rtl(None, "ls", "--socket", service.socket)
+    idle, = workers_of(process.pid)
+    sizes = [int(read_status(pid)["VmRSS"].split()[0]) / 1024 for pid in (process.pid, idle)]
+    ranks = {user: [service.spawn(user, "many %d" % i, "--polite", rate=100) for i in range(each)]
+             for user in users}
+    wait_for("rows of all", lambda: sum(
+        s["stored"] > 0 for all in service.sessions().values() for s in all) == each * len(users))
+    busy = [int(read_status(pid)["VmRSS"].split()[0]) / 1024 for pid in workers_of(process.pid)]
+    for shims in ranks.values():
+        for shim in shims:
+            shim.terminate()
+    kernels = sum(check_stored(service, shim, user, "many %d" % i)
+                  for user, shims in ranks.items() for i, shim in enumerate(shims))
+    # What a worker has closed the next one tells of.
+    for pid in workers_of(process.pid):
+        os.kill(pid, signal.SIGKILL)
+    for user in users:
+        wait_for("what was closed", lambda who=user: sum(
+            s["state"] == "closed" for s in service.sessions(who).get(who.uid, [])) == each)
+    print("%d tenants with %d ranks each: %d dispatched, all stored; supervisor %.1f MiB, a worker with "
+          "nothing open %.1f, %d workers that store %.1f at most" % (
+              len(users), each, kernels, *sizes, len(busy), max(busy)))
+
+
+def question_of(service, user):
+    """A connection of that user's, over which a tool has asked."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(DEADLINE_S)
+    os.seteuid(user.uid)  # the kernel takes down who connects
+    try:
+        connection.connect(service.socket)
+    finally:
+        os.seteuid(0)
+    with contextlib.suppress(BrokenPipeError):
+        connection.sendall(wire.frame(sessions_request={"version_min": 1, "version_max": 1}))
+    return connection
+
+
+def is_answered(connection):
+    """False: it was closed instead."""
+    try:
+        return bool(connection.recv(1))
+    except ConnectionResetError:
+        return False
+
+
+def crowd(service):
+    """While all have something open the next user is refused; one that has nothing open makes way."""
+    process = service.start()
+    shim = service.spawn(HONEST, "honest", "--polite", rate=100)
+    wait_for("the rank", lambda: service.sessions(HONEST).get(HONEST.uid))
+    users = [User("asker %d" % i, 62400 + i) for i in range(WORKERS_MAX + 15)]
+    held = []
+    for user in users[:WORKERS_MAX - 1]:
+        held.append(question_of(service, user))
+        if not is_answered(held[-1]):
+            fail("%s is not served beside %d workers" % (user.name, len(held)))
+    if is_answered(question_of(service, users[-1])):
+        fail("there are more than %d workers" % WORKERS_MAX)
+    if len(workers_of(process.pid)) != WORKERS_MAX:
+        fail("there are %d workers" % len(workers_of(process.pid)))
+    for connection in held:
+        connection.close()
+    for user in users[WORKERS_MAX - 1:]:
+        wait_for(user.name + " to be served", lambda who=user: is_answered(question_of(service, who)))
+    if len(workers_of(process.pid)) > WORKERS_MAX:
+        fail("there are %d workers" % len(workers_of(process.pid)))
+    shim.terminate()
+    kernels = check_stored(service, shim, HONEST, "honest")
+    print("%d users: as many at once as there may be workers, the next ones in the place of those that had "
+          "nothing open any more; another's %d dispatches: all stored" % (len(users) + 1, kernels))
+
+
+INDEX_ROWS = (
+    "SELECT database, name, job, uid, end_realtime_ns, complete, completeness, stored, bytes, kept FROM session",
+    "SELECT database, name, uid, why, removed_realtime_ns FROM removed")
+
+
+def read_index(path, which=""):
+    with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % path, uri=True, timeout=DEADLINE_S)) as db:
+        return [sorted(map(repr, db.execute(sql + which))) for sql in INDEX_ROWS]
+
+
+def is_listed(service, user, job):
+    try:
+        rows, _ = read_index(service.store + "/index.db", " WHERE uid = %d" % user.uid)
+    except sqlite3.OperationalError:  # it is just being made
+        return False
+    return any(repr(job) in row and "complete" in row for row in rows)
+
+
+def index_writer_of(pid):
+    for path in glob.glob("/proc/[0-9]*"):
+        status = read_status(int(os.path.basename(path)))
+        if int(status.get("PPid", 0)) == pid and status["Name"].strip() == "index-writer":
+            return int(status["Pid"])
+    return None
+
+
+def worker_of(pid, store, user):
+    """The one that has this user's index open."""
+    for worker in workers_of(pid):
+        for fd in glob.glob("/proc/%d/fd/*" % worker):
+            with contextlib.suppress(OSError):
+                if os.readlink(fd) == "%s/.index-%d" % (store, user.uid):
+                    return worker
+    return None
+
+
+def check_index(service, users):
+    """The service has ended: what the tenants' indexes say the node's says, and nothing else."""
+    whole = [[], []]
+    for user in users:
+        for rows, more in zip(whole, read_index("%s/.index-%d" % (service.store, user.uid))):
+            rows.extend(more)
+    whole = [sorted(rows) for rows in whole]
+    listed = read_index(service.store + "/index.db")
+    if listed != whole:
+        fail("index.db says %s; its tenants' say %s" % (listed, whole))
+    return sum(map(len, listed))
+
+
+def index(service):
+    users = [ATTACKER, HONEST, OTHER]
+    process = service.start(service.collector("--keep-sessions", "3"))
+    for i in range(100 if is_long() else 8):
+        wait_for("a process that writes index.db", lambda: index_writer_of(process.pid))
+        writer = index_writer_of(process.pid)
+        ranks = [service.spawn(user, "index %d" % i, dispatches=50, rate=1000) for user in users]
+        if i % 2:
+            os.kill(writer, signal.SIGKILL)
+        for rank in ranks:
+            rank.communicate(timeout=DEADLINE_S)
+        if not i % 2:
+            os.kill(writer, signal.SIGKILL)
+        for user in users:
+            wait_for("a session in index.db", lambda who=user, n=i: is_listed(service, who, "index %d" % n))
+
+    # Root is told of all that was closed or removed, also of tenants whose workers have gone, and once.
+    def told():
+        return sorted((s["uid"], s["state"], s["job"]) for all in service.sessions().values() for s in all)
+    for user in users:
+        wait_for("sessions to be removed", lambda who=user: sum(
+            uid == who.uid and state == "closed" for uid, state, _ in told()) == 3)
+    before = told()
+    for pid in workers_of(process.pid):
+        os.kill(pid, signal.SIGKILL)
+    wait_for("all to be told of", lambda: told() == before)
+    if len(before) != len(users) * (100 if is_long() else 8) or len(set(before)) != len(before):
+        fail("root is told of %s" % before)
+
+    # The one stands still, with its index locked, as if it hung while it commits.
+    service.sessions(ATTACKER)
+    worker = worker_of(process.pid, service.store, ATTACKER)
+    with contextlib.closing(sqlite3.connect("%s/.index-%d" % (service.store, ATTACKER.uid),
+                                            timeout=DEADLINE_S, isolation_level=None)) as held:
+        held.execute("BEGIN EXCLUSIVE")
+        held.execute("UPDATE session SET job = 'held'")
+        os.kill(worker, signal.SIGSTOP)
+        service.spawn(HONEST, "beside", dispatches=50, rate=1000).communicate(timeout=DEADLINE_S)
+        wait_for("another's session in index.db", lambda: is_listed(service, HONEST, "beside"))
+        os.kill(index_writer_of(process.pid), signal.SIGKILL)
+        service.spawn(OTHER, "beside", dispatches=50, rate=1000).communicate(timeout=DEADLINE_S)
+        wait_for("another's session in index.db", lambda: is_listed(service, OTHER, "beside"))
+        if is_listed(service, ATTACKER, "held"):
+            fail("what is not committed is listed")
+        held.execute("COMMIT")
+    os.kill(worker, signal.SIGCONT)
+    wait_for("what was held in index.db", lambda: is_listed(service, ATTACKER, "held"))
+    process.send_signal(signal.SIGTERM)
+    process.wait(DEADLINE_S)
+    count = check_index(service, users)
+
+    # As an older rtl leaves it: one index of all. What went is still told to whom it was.
+    for user in users:
+        os.unlink("%s/.index-%d" % (service.store, user.uid))
+    process = service.start()
+    for user in users:
+        went = sum(state == "removed" for uid, state, _ in before if uid == user.uid)
+        wait_for("the history of a tenant", lambda who=user, least=went: sum(
+            s["state"] == "removed" for s in service.sessions(who).get(who.uid, [])) >= least)
+    process.send_signal(signal.SIGTERM)
+    process.wait(DEADLINE_S)
+    if check_index(service, users) != count:
+        fail("an index of an older rtl was not taken over")
+
+    os.unlink(service.store + "/index.db")
+    process = service.start()
+    wait_for("index.db", lambda: is_listed(service, OTHER, "beside"))
+    os.unlink(service.store + "/index.db")
+    service.spawn(OTHER, "last", dispatches=50, rate=1000).communicate(timeout=DEADLINE_S)
+    wait_for("another index.db", lambda: is_listed(service, OTHER, "last"))
+    process.send_signal(signal.SIGTERM)
+    process.wait(DEADLINE_S)
+    if check_index(service, users) != count + 1:
+        fail("made anew, index.db says something else")
+    print("the process that writes index.db was killed %d times: %d rows, those of %d tenants" % (
+        101 if is_long() else 9, count, len(users)))
+
+
+TESTS = {"linger": linger, "flush": flush, "log": log, "recorder": recorder}
+ALONE = {"kills": kills, "many": many, "crowd": crowd, "index": index}
+
+
+def check(service, options):
+    sys.stdout.reconfigure(line_buffering=True)
+    bring_up_loopback()
+    if options.what in ALONE:
+        ALONE[options.what](service)
+    else:
+        beside(service, TESTS[options.what])
+
+
+if __name__ == "__main__":
+    run(check, *ALONE, *TESTS)

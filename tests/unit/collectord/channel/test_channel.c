@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* What the processes of the service say to each other, and what they see of each other. */
+#include "collectord/channel/channel.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "collectord/channel/ledger.h"
+
+static ino_t inode_of(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return st.st_ino;
+}
+
+static void a_message_arrives_whole_with_its_descriptor(void **state)
+{
+	struct channel_message sent = {
+		.kind = CHANNEL_KEEP, .owner = 1000, .number = 7, .name = "recorder-1"};
+	struct channel_message got;
+	int pair[2], fds[2], passed = -1;
+
+	(void)state;
+	assert_int_equal(channel_pair(pair), 0);
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(channel_send(pair[0], &sent, fds[0]), 0);
+	assert_int_equal(channel_receive(pair[1], &got, &passed), 1);
+	assert_memory_equal(&got, &sent, sizeof(got));
+	assert_int_equal(inode_of(passed), inode_of(fds[0]));
+	close(passed);
+	assert_int_equal(channel_receive(pair[1], &got, &passed), -EAGAIN);
+	close(fds[0]);
+	close(fds[1]);
+	close(pair[0]);
+	assert_int_equal(channel_receive(pair[1], &got, &passed), 0);
+	assert_int_equal(channel_send(pair[1], &sent, -1), -EPIPE);
+	close(pair[1]);
+}
+
+/* Who reads does not believe who writes. */
+static void what_is_no_message_is_refused_and_the_next_one_is_heard(void **state)
+{
+	struct channel_message good = {.kind = CHANNEL_READY}, bad = {.kind = CHANNEL_KINDS}, got;
+	int pair[2], passed = -1;
+
+	(void)state;
+	assert_int_equal(channel_pair(pair), 0);
+	assert_int_equal(send(pair[0], "short", 5, 0), 5);
+	assert_int_equal(channel_receive(pair[1], &got, &passed), -EBADMSG);
+	assert_int_equal(channel_send(pair[0], &bad, -1), 0);
+	assert_int_equal(channel_receive(pair[1], &got, &passed), -EBADMSG);
+	bad.kind = CHANNEL_KEEP;
+	memset(bad.name, 'x', sizeof(bad.name));
+	assert_int_equal(channel_send(pair[0], &bad, -1), 0);
+	assert_int_equal(channel_receive(pair[1], &got, &passed), -EBADMSG);
+	assert_int_equal(channel_send(pair[0], &good, -1), 0);
+	assert_int_equal(channel_receive(pair[1], &got, &passed), 1);
+	assert_int_equal(got.kind, CHANNEL_READY);
+	assert_int_equal(passed, -1);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+static void a_channel_that_is_not_read_makes_nobody_wait(void **state)
+{
+	const struct channel_message message = {.kind = CHANNEL_CONNECTION};
+	int pair[2], r, n = 0;
+
+	(void)state;
+	assert_int_equal(channel_pair(pair), 0);
+	while ((r = channel_send(pair[0], &message, STDIN_FILENO)) == 0)
+		n++;
+	assert_int_equal(r, -EAGAIN);
+	assert_true(n >= 100);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+static void what_a_child_writes_into_its_page_all_see(void **state)
+{
+	struct ledger *ledger = ledger_new();
+	struct ledger_tenant *first, *second;
+	struct ledger_totals totals;
+	pid_t pid;
+
+	(void)state;
+	assert_non_null(ledger);
+	first = ledger_find(ledger, 0);
+	second = ledger_find(ledger, 1000);
+	assert_ptr_not_equal(first, second);
+	assert_ptr_equal(ledger_find(ledger, 0), first);
+	pid = fork();
+	if (pid == 0) {
+		atomic_store(&second->sessions, 2);
+		atomic_store(&second->connections, 3);
+		atomic_store(&second->closed_bytes, 4096);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	atomic_store(&first->sessions, 1);
+	totals = ledger_totals(ledger);
+	assert_int_equal(totals.sessions, 3);
+	assert_int_equal(totals.connections, 3);
+	ledger_clear_live(second);
+	assert_int_equal(ledger_totals(ledger).sessions, 1);
+	assert_int_equal(atomic_load(&second->closed_bytes), 4096); /* its files are still there */
+	ledger_free(ledger);
+}
+
+static void one_tenant_more_than_there_is_room_for_has_no_page(void **state)
+{
+	struct ledger *ledger = ledger_new();
+
+	(void)state;
+	assert_non_null(ledger);
+	for (unsigned i = 0; i < LEDGER_TENANTS_MAX; i++)
+		assert_non_null(ledger_find(ledger, i));
+	assert_null(ledger_find(ledger, LEDGER_TENANTS_MAX));
+	assert_ptr_equal(ledger_find(ledger, 5), &ledger->tenant[5]);
+	ledger_free(ledger);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_message_arrives_whole_with_its_descriptor),
+		cmocka_unit_test(what_is_no_message_is_refused_and_the_next_one_is_heard),
+		cmocka_unit_test(a_channel_that_is_not_read_makes_nobody_wait),
+		cmocka_unit_test(what_a_child_writes_into_its_page_all_see),
+		cmocka_unit_test(one_tenant_more_than_there_is_room_for_has_no_page),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -4,7 +4,7 @@
  * How fast a GPU is beside others: kernels are compared where their work is alike (same name, grid
  * and workgroup), and of these the fastest tenth, for work differs upwards while a slow GPU slows the
  * fastest, too. A GPU's pace is the weighted median of its ratios to the median of all GPUs, in which
- * no name weighs more than a fifth (docs/reason.md, "Pace"). One pass over the dispatches that the
+ * no name weighs more than a fifth (docs/commands.md, Pace). One pass over the dispatches that the
  * query shows; 16 bytes a dispatch. One thread.
  */
 #include <stdbool.h>

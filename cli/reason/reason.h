@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Why a job is slow, in one sentence with its numbers: the first rule of rule_table.h that
- * applies to what the time line and the collectives say (docs/reason.md). At most REASON_SAMPLE
+ * applies to what the time line and the collectives say (docs/commands.md). At most REASON_SAMPLE
  * dispatches are looked at, so that it is quick whatever the size of the file. One thread.
  */
 #include <jansson.h>

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * The rules by which the reason is found, in their order, and their thresholds: the same rows as
- * the tables of docs/reason.md (lint.reason compares them).
+ * the tables of docs/commands.md (lint.reason compares them).
  */
 
 /* name, value, what it is held against */

@@ -343,6 +343,25 @@ static void judge_place(struct store_session *session)
 	pthread_mutex_unlock(&store->lock);
 }
 
+/*
+ * The last figures of a session that is closed could not be read. Those that are known are from the
+ * time when it still ran.
+ */
+static void judge_unread(struct store_session *session, int error)
+{
+	struct store_session_stat *stat = &session->stat;
+
+	pthread_mutex_lock(&session->store->lock);
+	stat->complete = false;
+	stat->missing = true;
+	snprintf(stat->line, sizeof(stat->line),
+		"%sINCOMPLETE: %" PRIu64 " dispatched, %" PRIu64
+		" stored, as far as could be read: %s",
+		stat->simulated ? "SIMULATED " : "", stat->dispatched, stat->stored,
+		strerror(-error));
+	pthread_mutex_unlock(&session->store->lock);
+}
+
 static void finish_session(struct store *store, struct store_session *session)
 {
 	session->is_over = true;
@@ -394,16 +413,20 @@ static int seal(
 /* And the last figures. -EAGAIN: later. */
 static int make_one_file(struct store_database *database, struct command *command, bool is_last)
 {
-	int r = 0;
+	int r = 0, unread;
 
 	if (database->sessions == 1) {
 		r = seal(command->session->store, database, command);
 		database->is_sealed = r == 0;
 		r = wait_or(database, command, is_last, r);
 	}
-	if (r == -EAGAIN ||
-		wait_or(database, command, is_last, fill_last(command->session)) == -EAGAIN)
+	if (r == -EAGAIN)
 		return -EAGAIN;
+	unread = wait_or(database, command, is_last, fill_last(command->session));
+	if (unread == -EAGAIN)
+		return -EAGAIN;
+	if (unread < 0)
+		judge_unread(command->session, unread);
 	judge_place(command->session);
 	command->close_error = r;
 	return 0;

@@ -633,6 +633,7 @@ row_of() { "$rtl" ls "${@:2}" --json | jq -c "[.sessions[] | select($1)]"; } # r
 	done
 	"$rtl" run -q --device soft -o t.db -- "$demo" --ranks 1 --steps 1 >out 2>err
 	[ "$(ls state/rtl/private | wc -l)" -eq 256 ]
-	[ ! -L state/rtl/private/old-0.db ] && [ -L state/rtl/private/old-1.db ]
+	[ ! -L state/rtl/private/old-0.db ]
+	[ -L state/rtl/private/old-1.db ]
 	[ "$("$rtl" ls --json | jq -r '.sessions[].database')" = "$work/t.db" ]
 }

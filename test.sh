@@ -48,9 +48,9 @@ tests/setup.sh test
 took tests
 echo "setup: $took s of processor time"
 
-# build PRESET: what the preset names, else all. Prints the preset, and what it took.
+# build PRESET [BUILD_PRESET]: what the build preset names, else all. Prints the preset, and what it took.
 build() {
-	{ cmake --preset "$1" && cmake --build --preset "$1" -j "$jobs"; } >"build/$1.log" 2>&1 || return
+	{ cmake --preset "$1" && cmake --build --preset "${2:-$1}" -j "$jobs"; } >"build/$1.log" 2>&1 || return
 	took builds
 	echo "$1 $took"
 }
@@ -85,24 +85,24 @@ run() {
 	echo "$title: test: $took s of processor time"
 }
 
-# What holds no code of ours in it need not run twice. Without --long these need not either: what is a process of its
-# own in each line of a script, since a start with ASan takes as long as ten without; and what asks the same code as
-# others again, of the device, by HIP, or as another user. Nor are leaks looked for but of the modules, and where a
-# program runs out of memory or hears nonsense: to look is half of what a short one takes.
+# What holds no code of ours in it need not run twice. Without --long it is the modules, and with them one program or two
+# of each kind: a start with ASan takes as long as ten without, and most tests of whole programs ask the same code again,
+# of more files, users, counts or runtimes. Nor are leaks looked for but of the modules, and where a program runs
+# out of memory or hears nonsense: to look is half of what a short one takes.
 run_asan() {
 	local never='^(model|lint|systemd)\.|^integration\.(manual|other_tools|packaging)$' leaks='^(unit|capture|shim|workload)\.|^reliability\.memory_|^hostile\.frames$'
-	local seldom='^(answers|bench|hip|peer|softgpu)\.|^calls\.rccl$'
-	seldom+='|^hostile\.(access|container|forks|places|quota|readers|retention|service|subuids|tenant_crowd|watchdog)$'
-	seldom+='|^integration\.(cli_env|cli_live|cli_read|cli_sessions|collectives|control|diff|fidelity)$'
-	seldom+='|^integration\.(fidelity_intercept|formats_apart|front_ends|install|launchers|reason|report)$'
-	seldom+='|^integration\.(summary|timeline|tree)$'
+	local often='^register\.|^calls\.calls$'
+	often+='|^guest\.(daemon|exec|fork_among_threads|opened_again|sigprof|spawn|two_runtimes|vfork)$'
+	often+='|^hostile\.(fuse_holds|held_.*|killed|locks|names|passed|requests|symbols|tenant_flush|tenant_kills)$'
+	often+='|^integration\.(copies|cut|export|keeper|live|markers|outstanding|service|timestamp_faults)$'
+	often+='|^reliability\.(disk_full|fault_points|flips_.*|kill_both.*|restart)$'
 
 	if [ -n "$long$only" ]; then
 		run asan build/asan -E "$never"
 		return
 	fi
 	run asan build/asan -R "$leaks"
-	ASAN_OPTIONS=detect_leaks=0 run 'asan, programs' build/asan -E "$leaks|$never|$seldom"
+	ASAN_OPTIONS=detect_leaks=0 run 'asan, programs' build/asan -R "$often"
 }
 
 export LSAN_OPTIONS=suppressions=$PWD/tests/lsan.supp:print_suppressions=0
@@ -117,9 +117,11 @@ exec {built}< <(
 	counted=0
 	build release || exit
 	renice -n 19 "$BASHPID" >/dev/null
-	for preset in asan tsan fuzz; do
-		build "$preset" || exit
-	done
+	preset=asan
+	[ -n "$long$only" ] || preset=asan-often # what run_asan runs
+	build asan "$preset" || exit
+	build tsan || exit
+	build fuzz
 )
 builder=$!
 trap 'kill "$builder" 2>/dev/null || true' EXIT

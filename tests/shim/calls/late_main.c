@@ -72,6 +72,8 @@ int main(int argc, char **argv)
 	check(fread(&id, sizeof(id), 1, file) != 1, "id");
 	fclose(file);
 	barrier = open_barrier(argv[4]);
+	/* Ranks that wait for another one would each keep a processor from it. */
+	CHECK(hipSetDeviceFlags(hipDeviceScheduleBlockingSync));
 	CHECK(hipStreamCreate(&stream));
 	CHECK(hipMalloc(&data, 4096));
 	CHECK(hipModuleLoad(&module, CALLS_CODE));

@@ -151,6 +151,8 @@ int main(int argc, char **argv)
 	if (fread(&id, sizeof(id), 1, file) != 1)
 		return 2;
 	fclose(file);
+	/* Ranks that wait for another would keep a processor each from it. */
+	OK(hipSetDeviceFlags(hipDeviceScheduleBlockingSync));
 	OK(hipStreamCreate(&stream));
 	OK(hipStreamCreate(&side));
 	OK(hipMalloc(&data, 1 << 20));

@@ -24,6 +24,7 @@ lost     the same, with one kernel lost on rank 1
 names    the same, with hostile and long names
 nodes    two nodes, whose clocks are 7 s apart
 many     1,000 ranks
+hundred  100 ranks
 none     no dispatch at all
 one      one kernel, no communication
 live     as late, but the session is open
@@ -450,13 +451,17 @@ def make_nodes(db):
     ranks.store()
 
 
-def make_many(db):
-    ranks = Ranks(db, 1000)
+def make_many(db, count=1000):
+    ranks = Ranks(db, count)
     for seq in range(12):
-        for rank in range(1000):
-            ranks.collective(rank, "ncclAllReduce", seq, seq * 100 + (30 if rank == 617 else 0),
+        for rank in range(count):
+            ranks.collective(rank, "ncclAllReduce", seq, seq * 100 + (30 if rank == 617 % count else 0),
                              seq * 100 + 50)
     ranks.store()
+
+
+def make_hundred(db):
+    make_many(db, 100)
 
 
 def make_none(db):

@@ -11,7 +11,7 @@ import subprocess
 import time
 
 from neighbours import HOSTILE_UID, Database, fail, run, wait_for
-from node import STALL_S_MAX, reap
+from node import STALL_S_MAX, is_long, reap
 
 TOOL_S_MAX = 1000  # who takes longer hangs; with all rounds a file has ten million rows
 
@@ -77,9 +77,9 @@ def tell_all(liars, first):
 
 def read_with_all(street, liars):
     """What the tools make of it: they end, and not by a signal."""
-    for verb in (["summary"], ["summary", "--by", "category"], ["info", "--counters"],
-                 ["info", "--clocks"], ["outstanding"], ["timeline"], ["tree"], ["collectives"],
-                 ["query"]):
+    by = [["summary", "--by", "category"]] if is_long() else []  # as long as the summary, of the same pass
+    for verb in (["summary"], *by, ["info", "--counters"], ["info", "--clocks"], ["outstanding"],
+                 ["timeline"], ["tree"], ["collectives"], ["query"]):
         words = [street.program("rtl"), *verb, liars.database]
         if verb == ["query"]:
             words.append("SELECT sum(dispatched), sum(dropped), sum(skipped) FROM rtl_account")

@@ -4,8 +4,12 @@
 load lib.bash
 bats_require_minimum_version 1.5.0
 
-fixture() { # fixture NAME [KEY=VALUE...]
-	python3 "$here/fixture_diff.py" "$here/../../collectord/db/schema" "$1.db" "name=$1" "${@:2}"
+# fixture NAME [KEY=VALUE...]: many tests have the same ones, which are made once.
+fixture() {
+	local made
+	made=$BATS_FILE_TMPDIR/$(printf '%s,' "$@")
+	[ -e "$made" ] || python3 "$here/fixture_diff.py" "$here/../../collectord/db/schema" "$made" "name=$1" "${@:2}"
+	cp "$made" "$1.db"
 }
 
 # columns FILE-ARGUMENTS... -- TABLE COLUMN...: these columns of a CSV table, "|" between, a row a line

@@ -12,24 +12,24 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 
-struct looked {
+struct refresh {
 	char *trouble; /* of a collector that failed to update; the shown data is older */
 };
 
-static int take_look(void *data, const char *socket, const Rtl__Frame *frame)
+static int take_reply(void *data, const char *socket, const Rtl__Frame *frame)
 {
 	const Rtl__CtlReply *reply = frame->ctl_reply;
 	CLEANUP(free_p) char *text = msg_string(reply->has_text, &reply->text, LABEL_BYTES_MAX);
-	struct looked *looked = data;
+	struct refresh *refresh = data;
 
-	if (!reply->ok && !looked->trouble &&
-		asprintf(&looked->trouble, "%s: %s", socket, text ? text : "refused") < 0)
-		looked->trouble = NULL;
+	if (!reply->ok && !refresh->trouble &&
+		asprintf(&refresh->trouble, "%s: %s", socket, text ? text : "refused") < 0)
+		refresh->trouble = NULL;
 	return 0;
 }
 
 /* "flush" makes the collector write dispatches in flight, too. */
-static int look(const char *socket, struct looked *looked)
+static int refresh_databases(const char *socket, struct refresh *refresh)
 {
 	Rtl__CtlRequest body = RTL__CTL_REQUEST__INIT;
 	Rtl__Frame frame = RTL__FRAME__INIT;
@@ -41,7 +41,7 @@ static int look(const char *socket, struct looked *looked)
 	msg_set_bytes(&body.has_verb, &body.verb, "flush");
 	frame.body_case = RTL__FRAME__BODY_CTL_REQUEST;
 	frame.ctl_request = &body;
-	return ask_all(socket, &frame, RTL__FRAME__BODY_CTL_REPLY, take_look, looked, &asked);
+	return ask_all(socket, &frame, RTL__FRAME__BODY_CTL_REPLY, take_reply, refresh, &asked);
 }
 
 static void say_why(const struct query *query, const char *error)
@@ -128,14 +128,14 @@ static int show_all(const struct sample *sample, bool is_json)
 int stat_outstanding(const char *socket, const char *session, bool is_json)
 {
 	CLEANUP(sample_free_p) struct sample *sample = NULL;
-	struct looked looked = {0};
-	int r = look(socket, &looked);
+	struct refresh refresh = {0};
+	int r = refresh_databases(socket, &refresh);
 
 	if (!r)
 		r = sample_take(socket, session, &sample);
-	if (!r && looked.trouble && sample->collectors)
-		say("%s; what follows is of before", looked.trouble);
-	free(looked.trouble);
+	if (!r && refresh.trouble && sample->collectors)
+		say("%s; what follows is of before", refresh.trouble);
+	free(refresh.trouble);
 	if (r) {
 		say("%s", strerror(-r));
 		return CMD_BAD_INPUT;

@@ -171,7 +171,7 @@ static void judge(struct gpu_watch *watch, struct gpu_watch_process *process)
 	 * In this order, because a process with readable maps had a readable environment before. An
 	 * empty file proves nothing.
 	 */
-	int is_told = has_text(watch, process->pid, "environ", SHIM);
+	int names_shim = has_text(watch, process->pid, "environ", SHIM);
 	int has_shim = has_text(watch, process->pid, "maps", SHIM);
 
 	if (has_shim == ENDED)
@@ -180,7 +180,7 @@ static void judge(struct gpu_watch *watch, struct gpu_watch_process *process)
 	 * With HSA_TOOLS_LIB the shim is loaded only after the driver was opened, so it is there at
 	 * the next check.
 	 */
-	if (has_shim == 0 && is_told > 0 && !process->may_load) {
+	if (has_shim == 0 && names_shim > 0 && !process->may_load) {
 		process->may_load = true;
 		return;
 	}
@@ -190,7 +190,7 @@ static void judge(struct gpu_watch *watch, struct gpu_watch_process *process)
 	add_unseen(watch, process->pid,
 		has_shim == NOT_OURS
 			? "it runs with other rights, which LD_PRELOAD does not survive"
-		: is_told <= 0
+		: names_shim <= 0
 			? "LD_PRELOAD and HSA_TOOLS_LIB are not in its environment; start it by "
 			  "rtl run, or after eval \"$(rtl env)\""
 			: "it did not load librtl-shim.so, which its environment names; see rtl "

@@ -51,7 +51,7 @@ struct ending {
 	bool is_hurried;	 /* the user wanted to end while the collector was silent */
 	bool has_log;		 /* there is a log with rows beside the database */
 	char why[RUN_WHY_BYTES]; /* the reason for OUTCOME_UNFINISHED */
-	bool has_told_trouble;
+	bool has_said_trouble;
 };
 
 static uint64_t in_ms(uint64_t ms)
@@ -210,9 +210,9 @@ static void say_trouble(struct ending *e, const Rtl__RunnerStatus *status)
 	CLEANUP(free_p)
 	char *state = msg_string(status->has_state, &status->state, RUN_WHY_BYTES - 1);
 
-	if (!state || !strcmp(state, "ok") || e->has_told_trouble)
+	if (!state || !strcmp(state, "ok") || e->has_said_trouble)
 		return;
-	e->has_told_trouble = true;
+	e->has_said_trouble = true;
 	say("the end is not stored yet: %s; waiting for that", state);
 }
 

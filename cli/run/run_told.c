@@ -13,7 +13,7 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 
-struct told {
+struct wanted_line {
 	const char *session, *database;
 	char *line;
 };
@@ -26,15 +26,15 @@ static bool is_same(bool has, const ProtobufCBinaryData *bytes, const char *text
 static int take_line(void *data, const char *socket, const Rtl__Frame *frame)
 {
 	const Rtl__SessionsReply *reply = frame->sessions_reply;
-	struct told *told = data;
+	struct wanted_line *wanted = data;
 
 	(void)socket; /* only one collector is asked */
-	for (size_t i = 0; i < reply->n_sessions && !told->line; i++) {
+	for (size_t i = 0; i < reply->n_sessions && !wanted->line; i++) {
 		const Rtl__SessionInfo *info = reply->sessions[i];
 
-		if (is_same(info->has_session, &info->session, told->session) &&
-			is_same(info->has_database, &info->database, told->database))
-			told->line = msg_string(
+		if (is_same(info->has_session, &info->session, wanted->session) &&
+			is_same(info->has_database, &info->database, wanted->database))
+			wanted->line = msg_string(
 				info->has_complete, &info->complete, COMPLETENESS_LINE_BYTES);
 	}
 	return 0;
@@ -63,7 +63,8 @@ int run_told_verdict(const struct run_collector *collector, struct verdict **ret
 {
 	Rtl__SessionsRequest body = RTL__SESSIONS_REQUEST__INIT;
 	Rtl__Frame frame = RTL__FRAME__INIT;
-	struct told told = {.session = collector->session, .database = collector->database};
+	struct wanted_line wanted = {
+		.session = collector->session, .database = collector->database};
 	CLEANUP(verdict_free_p) struct verdict *verdict = calloc(1, sizeof(*verdict));
 	struct ask_result result;
 	int r;
@@ -75,11 +76,11 @@ int run_told_verdict(const struct run_collector *collector, struct verdict **ret
 	body.version_max = PROTO_VERSION_MAX;
 	frame.body_case = RTL__FRAME__BODY_SESSIONS_REQUEST;
 	frame.sessions_request = &body;
-	r = ask_all(collector->socket, &frame, RTL__FRAME__BODY_SESSIONS_REPLY, take_line, &told,
+	r = ask_all(collector->socket, &frame, RTL__FRAME__BODY_SESSIONS_REPLY, take_line, &wanted,
 		&result);
 	if (r == 0)
-		r = told.line ? read_line(told.line, verdict) : -ENOENT;
-	free(told.line);
+		r = wanted.line ? read_line(wanted.line, verdict) : -ENOENT;
+	free(wanted.line);
 	if (r < 0)
 		return r;
 	*ret = TAKE(verdict);

@@ -18,7 +18,7 @@ bool run_hold_is_end(int signal_number)
  * Signals that we blocked ourselves, without those that were blocked when we started. One per
  * process.
  */
-static sigset_t held;
+static sigset_t blocked_by_us;
 
 static bool is_default(int signal_number)
 {
@@ -35,8 +35,8 @@ void run_hold(void)
 	sigprocmask(SIG_BLOCK, NULL, &blocked);
 	for (size_t i = 0; i < sizeof(enders) / sizeof(enders[0]); i++)
 		if (is_default(enders[i]) && !sigismember(&blocked, enders[i]))
-			sigaddset(&held, enders[i]);
-	sigprocmask(SIG_BLOCK, &held, NULL);
+			sigaddset(&blocked_by_us, enders[i]);
+	sigprocmask(SIG_BLOCK, &blocked_by_us, NULL);
 }
 
 int run_hold_pending(void)
@@ -45,12 +45,12 @@ int run_hold_pending(void)
 
 	sigpending(&pending);
 	for (size_t i = 0; i < sizeof(enders) / sizeof(enders[0]); i++)
-		if (sigismember(&held, enders[i]) && sigismember(&pending, enders[i]))
+		if (sigismember(&blocked_by_us, enders[i]) && sigismember(&pending, enders[i]))
 			return enders[i];
 	return 0;
 }
 
 void run_hold_release(void)
 {
-	sigprocmask(SIG_UNBLOCK, &held, NULL);
+	sigprocmask(SIG_UNBLOCK, &blocked_by_us, NULL);
 }

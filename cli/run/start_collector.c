@@ -113,7 +113,7 @@ static void reset_signals(void)
  * Libraries that are preloaded into the job must not be in the collector, and variables of the
  * service manager are for the service that we are part of, if we are.
  */
-static const char *const not_for_it[] = {"LD_PRELOAD", "HSA_TOOLS_LIB", "NOTIFY_SOCKET",
+static const char *const dropped_variables[] = {"LD_PRELOAD", "HSA_TOOLS_LIB", "NOTIFY_SOCKET",
 	"WATCHDOG_PID", "WATCHDOG_USEC", "JOURNAL_STREAM"};
 
 /*
@@ -141,7 +141,7 @@ struct start {
 	struct spawn_env env;
 	char *listen_pid; /* in env: room for a number that only the child knows */
 	int *kept;
-	int tell_fd; /* the child writes its pid here */
+	int pid_fd; /* the child writes its pid here */
 };
 
 static int make_env(struct start *start)
@@ -151,8 +151,9 @@ static int make_env(struct start *start)
 	char number[24];
 	int r = names ? spawn_env_init(&start->env, 5) : -ENOMEM;
 
-	for (size_t i = 0; r == 0 && i < sizeof(not_for_it) / sizeof(not_for_it[0]); i++)
-		r = spawn_env_put(&start->env, not_for_it[i], NULL);
+	for (size_t i = 0; r == 0 && i < sizeof(dropped_variables) / sizeof(dropped_variables[0]);
+		i++)
+		r = spawn_env_put(&start->env, dropped_variables[i], NULL);
 	snprintf(number, sizeof(number), "%zu", spawn->n_kept + 1);
 	if (r == 0)
 		r = spawn_env_put(&start->env, "LISTEN_FDS", number);
@@ -199,14 +200,14 @@ static void become(void *data)
 	_exit(1);
 }
 
-static void start_on(void *data)
+static void start_grandchild(void *data)
 {
 	const struct start *start = data;
 	pid_t pid;
 
 	(void)setsid(); /* so that neither ^C nor the terminal's hangup reaches it */
 	pid = spawn_begin(become, data);
-	_exit(pid < 0 || write(start->tell_fd, &pid, sizeof(pid)) != (ssize_t)sizeof(pid));
+	_exit(pid < 0 || write(start->pid_fd, &pid, sizeof(pid)) != (ssize_t)sizeof(pid));
 }
 
 /* Returns the grandchild's pid, as its parent sent it; 0 if there is none. */
@@ -226,7 +227,7 @@ static pid_t read_pid(int fd)
  * affects it. If we are the first process of a container, it is our child anyway (run_orphans.c).
  * Returns its pid; 0 if there is none.
  */
-static pid_t start_apart(struct start *start, int from, int *to)
+static pid_t start_detached(struct start *start, int from, int *to)
 {
 	int was_reaper = 0, status;
 	pid_t pid, collector;
@@ -234,8 +235,8 @@ static pid_t start_apart(struct start *start, int from, int *to)
 	/* Orphans of the job become our children, but the collector must not. */
 	(void)prctl(PR_GET_CHILD_SUBREAPER, &was_reaper);
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 0);
-	start->tell_fd = *to;
-	pid = spawn_begin(start_on, start);
+	start->pid_fd = *to;
+	pid = spawn_begin(start_grandchild, start);
 	close_p(to);
 	*to = -1;
 	collector = pid > 0 ? read_pid(from) : 0;
@@ -258,7 +259,7 @@ int run_start_spawn(const struct run_spawn *spawn, pid_t *ret_pid, int *ret_pidf
 	to = ends[1];
 	r = make_start(&start, spawn);
 	if (r == 0)
-		collector = start_apart(&start, from, &to);
+		collector = start_detached(&start, from, &to);
 	start_done(&start);
 	if (!collector)
 		return r < 0 ? r : -EAGAIN;

@@ -54,8 +54,8 @@ struct run_keeper {
 	 * between.
 	 */
 	bool is_down;	     /* it is dead, and is restarted at start_ns */
-	bool is_unheard;     /* it was restarted, and has not answered yet */
-	bool is_hearing;     /* we wait for its answer; timer_fd expires if that takes too long */
+	bool is_unanswered;  /* it was restarted, and has not answered yet */
+	bool awaits_answer;  /* we wait for its answer; timer_fd expires if that takes too long */
 	uint64_t started_ns; /* of the latest start */
 	uint64_t start_ns;
 	uint64_t pause_ns;
@@ -413,7 +413,8 @@ void run_keeper_kill(const struct run_collector *collector)
 
 bool run_keeper_is_up(const struct run_collector *collector)
 {
-	return run_keeper_lives(collector) && !(collector->keeper && collector->keeper->is_hearing);
+	return run_keeper_lives(collector) &&
+	       !(collector->keeper && collector->keeper->awaits_answer);
 }
 
 static void set_timer(const struct run_keeper *keeper, uint64_t ns)
@@ -424,9 +425,9 @@ static void set_timer(const struct run_keeper *keeper, uint64_t ns)
 	(void)timerfd_settime(keeper->timer_fd, 0, &due, NULL);
 }
 
-static void stop_hearing(struct run_collector *collector)
+static void stop_awaiting_answer(struct run_collector *collector)
 {
-	collector->keeper->is_hearing = false;
+	collector->keeper->awaits_answer = false;
 	unwatch(collector->keeper, collector->client.fd);
 }
 
@@ -453,7 +454,7 @@ static void plan_start(struct run_collector *collector)
 	keeper->start_ns = now_ns + keeper->pause_ns;
 	/* Otherwise they would wake us permanently. */
 	unwatch(keeper, keeper->pidfd);
-	stop_hearing(collector);
+	stop_awaiting_answer(collector);
 	set_timer(keeper, keeper->pause_ns ? keeper->pause_ns : 1);
 	next_ns = keeper->pause_ns ? keeper->pause_ns * 2 : RECONNECT_NS_MIN;
 	keeper->pause_ns = is_fast && next_ns > RECONNECT_NS_FAST ? RECONNECT_NS_FAST : next_ns;
@@ -495,7 +496,7 @@ static int start_again(struct run_collector *collector)
 		r = run_keeper_spawn(collector);
 	if (r < 0)
 		return r;
-	keeper->is_unheard = keeper->is_hearing = true;
+	keeper->is_unanswered = keeper->awaits_answer = true;
 	set_timer(keeper, COLLECTOR_START_MS_MAX * 1000000ull);
 	return 0;
 }
@@ -530,7 +531,7 @@ static void say_up(struct run_keeper *keeper)
 }
 
 /* Receives its answer if it has come. True if it accepts us. */
-static bool hear(struct run_collector *collector)
+static bool receive_answer(struct run_collector *collector)
 {
 	struct run_keeper *keeper = collector->keeper;
 	Rtl__Frame *reply;
@@ -543,11 +544,11 @@ static bool hear(struct run_collector *collector)
 			say_down(collector, r);
 		return false;
 	}
-	stop_hearing(collector);
+	stop_awaiting_answer(collector);
 	if (r == 0)
 		r = run_collector_take(collector, reply);
 	if (r == 0) {
-		keeper->is_unheard = false;
+		keeper->is_unanswered = false;
 		say_up(keeper);
 		return true;
 	}
@@ -575,11 +576,11 @@ bool run_keeper_serve(struct run_collector *collector)
 	/* The number of expirations does not matter. */
 	(void)!read(keeper->timer_fd, &expired, sizeof(expired));
 	receive_some(keeper, MESSAGES_MAX);
-	is_back = keeper->is_hearing && hear(collector);
+	is_back = keeper->awaits_answer && receive_answer(collector);
 	if (!keeper->is_down && is_dead(keeper)) {
 		/* Its last messages are still in our queue. */
 		receive_some(keeper, MESSAGES_LAST_MAX);
-		if (keeper->is_unheard)
+		if (keeper->is_unanswered)
 			say_down(collector, -ECONNRESET);
 		plan_start(collector);
 		is_back = false;

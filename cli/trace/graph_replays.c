@@ -457,7 +457,7 @@ static uint32_t captured_kernels(
  * is between. Kernels of several streams can be distinguished only by size: all that have one size
  * must be from one stream.
  */
-static bool tell_apart(struct candidate *captured, struct candidate *nodes, uint32_t n)
+static bool assign_nodes(struct candidate *captured, struct candidate *nodes, uint32_t n)
 {
 	bool is_one_stream = true, has_sizes = true;
 
@@ -497,7 +497,7 @@ static int tell(struct graph_replays *g, struct graph_exec *exec)
 		node->place = i;
 		nodes[i] = (struct candidate){.size = node->size, .order = i, .at = i};
 	}
-	exec->is_told = n == exec->nodes && (!n || tell_apart(captured, nodes, n));
+	exec->is_told = n == exec->nodes && (!n || assign_nodes(captured, nodes, n));
 	for (uint32_t i = 0; exec->is_told && i < n; i++)
 		g->nodes[exec->first_node + nodes[i].at].place = captured[i].at;
 	return 0;

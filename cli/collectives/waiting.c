@@ -145,6 +145,20 @@ static int compare_times(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Of the step @number; NULL: the process has none. Numbers ascend, as a rule by one from the first.
+ */
+static const struct step *find_step(const struct steps_process *process, int64_t number)
+{
+	int64_t guess = process && process->count ? wrap_minus(number, process->at->number) : -1;
+
+	if (guess >= 0 && (size_t)guess < process->count && process->at[guess].number == number)
+		return process->at + guess;
+	for (size_t i = 0; process && i < process->count; i++)
+		if (process->at[i].number == number)
+			return process->at + i;
+	return NULL;
+}
+
 /* The median of what the lanes' processes say, as times of the first node; false: too few say so. */
 static bool median_of_step(const struct work *work, const struct waiting_group *group,
 	const struct steps *steps, int64_t number, bool is_end, int64_t *buffer, int64_t *ret)
@@ -154,21 +168,12 @@ static bool median_of_step(const struct work *work, const struct waiting_group *
 
 	for (size_t i = 0; i < group->lane_count; i++) {
 		const struct collectives_lane *lane = c->lanes + group->lanes[i];
-		const struct steps_process *process =
-			steps_of(steps, c->processes[lane->process].id);
+		const struct step *step =
+			find_step(steps_of(steps, c->processes[lane->process].id), number);
 
-		/* Numbers ascend, as a rule by one from the first. */
-		for (size_t n = 0, at; process && n < process->count; n++) {
-			int64_t guess = number - process->at[0].number;
-
-			at = !n && guess > 0 && (size_t)guess < process->count ? (size_t)guess : n;
-			if (process->at[at].number != number)
-				continue;
-			buffer[count++] = wrap_plus(is_end ? process->at[at].end_ns
-							   : process->at[at].start_ns,
+		if (step)
+			buffer[count++] = wrap_plus(is_end ? step->end_ns : step->start_ns,
 				work->of_lane[group->lanes[i]].shift);
-			break;
-		}
 	}
 	if (count * 2 <= group->lane_count)
 		return false;
@@ -370,22 +375,28 @@ static int cut(const struct work *work, size_t id, const struct steps *steps)
 	return group->cells ? 0 : -ENOMEM;
 }
 
-/* The kind of a window's step is that of the first lane whose process has it. */
+/* The kind of a window's step is that of most lanes: where one of them launches other kernels, it
+ * is not another kind of step. */
 static uint8_t kind_of_step(const struct work *work, const struct waiting_group *group,
 	const struct steps *steps, int64_t number)
 {
 	const struct collectives *c = work->c;
+	size_t lanes[STEP_KINDS_MAX] = {0};
+	uint8_t most = 0;
 
 	for (size_t i = 0; i < group->lane_count; i++) {
 		const struct steps_process *process =
 			steps_of(steps, c->processes[c->lanes[group->lanes[i]].process].id);
+		const struct step *step = find_step(process, number);
 
-		for (size_t n = 0; process && n < process->count; n++)
-			if (process->at[n].number == number)
-				return work->waiting->kinds
-					->of_process[process - steps->processes][n];
+		if (step)
+			lanes[work->waiting->kinds->of_process[process - steps->processes]
+							      [step - process->at]]++;
 	}
-	return 0;
+	for (uint8_t kind = 1; kind < STEP_KINDS_MAX; kind++)
+		if (lanes[kind] > lanes[most])
+			most = kind;
+	return most;
 }
 
 static int sort_windows(struct work *work, struct query *query, const struct steps *steps)

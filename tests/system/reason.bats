@@ -75,6 +75,18 @@ says() { # says REGEX
 	says "(step 6 takes|[2-9] steps take up to) [0-9.]+ m?s \\(the median is [0-9.]+ ms\\), [0-9]+ % of the time: (in step 6 )?rank 0 idles, its host submits nothing"
 }
 
+@test "planted: all ranks compile in the first steps, and one slows down later" {
+	export SOFTGPU_FAULT='kernel *ncclDevKernel_* meet=ranks'
+	planted event -- --ranks 2 --steps 20 --cause compile
+	says "[23] steps take up to [0-9.]+ m?s \\(the median is [0-9.]+ ms\\), [0-9]+ % of the time: in step [0-2] all GPUs idle, their hosts submit nothing"
+	[ "$("$rtl" summary --json t.db | jq -c .reason.rank)" = null ]
+	rm t.db
+	long_kernels
+	planted slow_rank -- --ranks 3 --steps 20 --cause slows-down
+	# From then on it launches other kernels than the others, and that is no kind of step of its own.
+	says "Rank 1 is waited for, which costs [0-9]+ % of the step, since step 10 \\(1\.[0-9]+x\\): more work, it computes 1\.[0-9]+x as long as rank "
+}
+
 @test "planted: communication is exposed" {
 	long_kernels
 	planted exposed_comm -- --ranks 2 --steps 6 --cause exposed-comm

@@ -91,17 +91,28 @@ static void model_dispatch(struct model *m, enum model_queue queue, enum kernel_
 	model_add(m, MODEL_DISPATCH, queue)->packet = model_packet(m, id, groups, args);
 }
 
+static hsa_kernel_dispatch_packet_t model_gemm_packet(struct model *m, enum kernel_id id, void *a,
+	void *b, void *c, int rows, int cols, int inner, bool is_slow)
+{
+	int tile = is_slow ? 32 : 128;
+	float passes = is_slow ? MODEL_SLOW_PASSES : 1;
+
+	if (is_slow)
+		id = (enum kernel_id)(id + KERNEL_GEMM_FWD_SLOW - KERNEL_GEMM_FWD);
+	return model_packet(m, id, rows / tile * (cols / tile),
+		(struct kernel_args){a, b, c, rows, cols, inner, passes});
+}
+
 /* A GEMM of @id, or what a straggler has in its place. */
 static void model_gemm(struct model *m, enum kernel_id id, void *a, void *b, void *c, int rows,
 	int cols, int inner)
 {
-	int tile = m->straggler ? 32 : 128;
-	float passes = m->straggler ? MODEL_SLOW_PASSES : 1;
+	struct model_op *op = model_add(m, MODEL_DISPATCH, MODEL_COMPUTE);
 
-	if (m->straggler)
-		id = (enum kernel_id)(id + KERNEL_GEMM_FWD_SLOW - KERNEL_GEMM_FWD);
-	model_dispatch(m, MODEL_COMPUTE, id, rows / tile * (cols / tile),
-		(struct kernel_args){a, b, c, rows, cols, inner, passes});
+	op->packet = model_gemm_packet(m, id, a, b, c, rows, cols, inner, m->straggler);
+	op->has_later = m->slows_down;
+	if (op->has_later)
+		op->later = model_gemm_packet(m, id, a, b, c, rows, cols, inner, true);
 }
 
 /* An element-wise kernel or one with a workgroup per row: enough groups for @items items. */
@@ -276,7 +287,7 @@ static int model_fill(struct model *m, size_t bytes)
 static int model_allocate(struct model *m, struct model_tensors *ret)
 {
 	size_t ops = MODEL_OPS_OTHER + (size_t)m->layers * MODEL_OPS_PER_LAYER;
-	size_t kernargs = (ops + 8) * MODEL_KERNARG_STRIDE;
+	size_t kernargs = (2 * ops + 8) * MODEL_KERNARG_STRIDE;
 	size_t bytes = model_lay_out(NULL).bytes;
 
 	m->batch_bytes = 2 * T * D;
@@ -295,14 +306,15 @@ static int model_allocate(struct model *m, struct model_tensors *ret)
 	return model_fill(m, bytes);
 }
 
-int model_open(const struct gpu *gpu, const struct code *code, const struct options *opt,
-	bool straggler, struct model *ret)
+int model_open(const struct gpu *gpu, const struct code *code, const struct options *opt, int rank,
+	struct model *ret)
 {
 	struct model model = {.gpu = gpu,
 		.code = code,
 		.layers = opt->layers,
 		.buckets = opt->buckets,
-		.straggler = straggler,
+		.straggler = opt->straggler == rank,
+		.slows_down = opt->cause == CAUSE_SLOWS_DOWN && rank == 1,
 		.cause = opt->cause,
 		.pieces = opt->cause == CAUSE_SLOW_COPIES ? MODEL_PIECES : 1};
 	struct model_tensors tensors;

@@ -50,6 +50,8 @@ struct model_op {
 	int piece; /* of the batch */
 	const char *name;
 	hsa_kernel_dispatch_packet_t packet;
+	bool has_later; /* of a rank that slows down: what is in its place then */
+	hsa_kernel_dispatch_packet_t later;
 };
 
 struct model {
@@ -58,6 +60,7 @@ struct model {
 	int layers;
 	int buckets; /* all-reduces of a layer; 0: as the cause has it */
 	bool straggler;
+	bool slows_down; /* it has both kernels of each GEMM */
 	enum cause cause;
 
 	struct model_op *op;
@@ -76,6 +79,6 @@ struct model {
 };
 
 /* -ENOMEM or -EIO after saying why. */
-int model_open(const struct gpu *gpu, const struct code *code, const struct options *opt,
-	bool straggler, struct model *ret);
+int model_open(const struct gpu *gpu, const struct code *code, const struct options *opt, int rank,
+	struct model *ret);
 void model_close(struct model *model);

@@ -79,7 +79,8 @@ static const struct argp_option options_table[] = {
 		"slowly), "
 		"launch-bound (short kernels, each waited for), late-rank (the batches of rank 1 "
 		"come late), late-in-turn (now rank 1's, now rank 2's), checkpoint (rank 0 stops "
-		"in the step in the middle)",
+		"in the step in the middle), compile (all ranks stop in the first three steps), "
+		"slows-down (rank 1 has a --straggler's GEMMs from the step in the middle on)",
 		0},
 	{"buckets", OPT_BUCKETS, "N", 0,
 		"All-reduces of each layer's gradients, while the next layer computes (default 1)",
@@ -165,13 +166,15 @@ static enum exit_mode options_exit_mode(const char *text)
 static enum cause options_cause(const char *text)
 {
 	static const char *const names[CAUSES] = {"none", "slow-rank", "late-host", "exposed-comm",
-		"slow-copies", "launch-bound", "late-rank", "late-in-turn", "checkpoint"};
+		"slow-copies", "launch-bound", "late-rank", "late-in-turn", "checkpoint", "compile",
+		"slows-down"};
 
 	for (int cause = 0; cause < CAUSES; cause++)
 		if (!strcmp(text, names[cause]))
 			return (enum cause)cause;
 	options_fail("--cause is none, slow-rank, late-host, exposed-comm, slow-copies, "
-		     "launch-bound, late-rank, late-in-turn or checkpoint, not '%s'",
+		     "launch-bound, late-rank, late-in-turn, checkpoint, compile or "
+		     "slows-down, not '%s'",
 		text);
 }
 
@@ -198,6 +201,8 @@ static void options_check(const struct options *opt)
 		options_fail("--cause slow-rank needs two ranks");
 	if (opt->cause == CAUSE_LATE_RANK && opt->ranks > 0 && opt->ranks < 2)
 		options_fail("--cause late-rank needs two ranks");
+	if (opt->cause == CAUSE_SLOWS_DOWN && opt->ranks > 0 && opt->ranks < 2)
+		options_fail("--cause slows-down needs two ranks");
 	if (opt->cause == CAUSE_LATE_IN_TURN && opt->ranks > 0 && opt->ranks < 3)
 		options_fail("--cause late-in-turn needs three ranks");
 	if (storm && opt->buckets)

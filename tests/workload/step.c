@@ -17,6 +17,9 @@
 #define STEP_LATE_NS   40000000
 /* --cause checkpoint: how long its rank does nothing else. */
 #define STEP_SAVE_NS   900000000
+/* --cause compile: how long all ranks do nothing else in each of the first steps. */
+#define STEP_COMPILE_NS	   300000000
+#define STEP_COMPILE_STEPS 3
 /* --cause launch-bound: launches a step, and what the host does for each; more than they take. */
 #define STEP_LAUNCHES  200
 #define STEP_LAUNCH_NS 30000
@@ -66,14 +69,15 @@ static int step_copy(struct step_run *run, const struct model_op *op)
 	return 0;
 }
 
-static int step_do(struct step_run *run, const struct model_op *op)
+static int step_do(struct step_run *run, const struct model_op *op, bool is_later)
 {
 	struct producer *producer = &run->producer[op->queue];
 	const hsa_signal_t none = {0};
 
 	switch (op->kind) {
 	case MODEL_DISPATCH:
-		queue_dispatch(producer, &op->packet, stamp_next(&run->stamp));
+		queue_dispatch(producer, is_later && op->has_later ? &op->later : &op->packet,
+			stamp_next(&run->stamp));
 		return 0;
 	case MODEL_RECORD:
 		queue_barrier(producer, none, run->event[op->event]);
@@ -109,7 +113,7 @@ static int step_submit(struct step_run *run, int step, bool hangs)
 		/* Last on the compute queue, so that the step never ends. */
 		if (hangs && m->op[i].kind == MODEL_RECORD && m->op[i].event == MODEL_DONE)
 			queue_dispatch(&run->producer[MODEL_COMPUTE], &m->hang, (hsa_signal_t){0});
-		r = step_do(run, &m->op[i]);
+		r = step_do(run, &m->op[i], step >= run->opt->steps / 2);
 	}
 	step_pop(run);
 	return r;
@@ -129,6 +133,9 @@ static void step_wait_for_batch(const struct options *opt, int rank, int step)
 		break;
 	case CAUSE_LATE_IN_TURN:
 		left.tv_nsec = rank == 1 + step % 2 ? STEP_LATE_NS : 0;
+		break;
+	case CAUSE_COMPILE:
+		left.tv_nsec = step < STEP_COMPILE_STEPS ? STEP_COMPILE_NS : 0;
 		break;
 	case CAUSE_CHECKPOINT:
 		left.tv_nsec = rank == 0 && step == opt->steps / 2 ? STEP_SAVE_NS : 0;

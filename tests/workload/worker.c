@@ -118,8 +118,7 @@ static int worker_work(const struct worker *w)
 		return 0;
 	r = code_load(&worker_gpu, &worker_code);
 	if (!r)
-		r = model_open(&worker_gpu, &worker_code, opt, opt->straggler == w->info->rank,
-			&worker_model);
+		r = model_open(&worker_gpu, &worker_code, opt, w->info->rank, &worker_model);
 	if (r)
 		return r;
 	if (opt->dispatches_given)

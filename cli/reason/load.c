@@ -443,6 +443,22 @@ static void take_waiting(
 	f->waiting.change_ratio = change->ratio;
 }
 
+/* Which part of the lateness of those that come last is of hosts that have nothing queued. */
+static double share_of_launches(const struct collectives *c)
+{
+	double late = 0, host = 0;
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < c->lane_count; i++) {
+		count += c->lanes[i].explained;
+		late += (double)c->lanes[i].explained_late_ns;
+		host += (double)c->lanes[i].cause_ns[COLLECTIVES_HOST];
+	}
+	if (late <= 0 || host <= 0 || late >= (double)count * BREAKDOWN_SHORT_NS)
+		return 0;
+	return host < late ? host / late : 1;
+}
+
 static int compare_reals(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -564,6 +580,8 @@ static int find_stragglers(struct loading *l, struct collectives *collectives)
 	take_straggler(l->figures, collectives, &found.steady);
 	take_event(l->figures, collectives, &found.event);
 	take_waiting(l->figures, waiting, &found);
+	l->figures->waiting.launch_wait_pct =
+		l->figures->waiting.wait_pct * share_of_launches(collectives);
 	take_kinds(l->figures, waiting->kinds, &found.steady);
 	r = find_busiest(l->figures);
 	if (r)

@@ -94,6 +94,7 @@ struct reason_event {
 struct reason_waiting {
 	bool is_known;
 	double wait_pct, pair_wait_pct, transfer_pct;
+	double launch_wait_pct; /* of wait_pct: for ranks whose queues are empty, for short times */
 	bool has_change; /* steps take longer from one on */
 	int64_t change_number;
 	double change_ratio;

@@ -32,17 +32,18 @@
 		"steps that are 5 times as long as the median and longer cost PART_PCT, and more " \
 		"than a rank")                                                                     \
 	X(SLOW_RANK, "slow_rank", "the others wait LATE_PCT for a rank, for its computation")      \
-	X(LATE_RANK, "late_rank",                                                                  \
-		"likewise, for its host, copies, transfers or idle time")                          \
+	X(LATE_RANK, "late_rank", "likewise, for its host, copies, transfers or idle time")        \
 	X(FILTERED, "filtered",                                                                    \
 		"kernels were left out by choice, and not for a time that is known: no share of "  \
 		"the time is")                                                                     \
+	X(LAUNCH_BOUND, "launch_bound",                                                            \
+		"idle time, and waiting in collectives for ranks that launch late, is PART_PCT "   \
+		"and the most of the three, kernels are short (SHORT_US), and GAPS_PCT of it "     \
+		"lies "                                                                            \
+		"in short gaps with nothing queued")                                               \
 	X(EXPOSED_COMM, "exposed_comm",                                                            \
 		"exposed communication is PART_PCT, and more than exposed copies and idle time")   \
 	X(SLOW_COPIES, "slow_copies", "exposed copies are PART_PCT, and more than the other two")  \
-	X(LAUNCH_BOUND, "launch_bound",                                                            \
-		"idle time is PART_PCT and the most of the three, kernels are short (SHORT_US), "  \
-		"and GAPS_PCT of it lies in short gaps with nothing queued")                                                       \
 	X(HOST_SYNC, "host_sync",                                                                  \
 		"idle time, likewise; CAUSE_PCT of it the host waits for the GPU")                 \
 	X(LATE_HOST, "late_host", "idle time, likewise; CAUSE_PCT of it nothing is submitted")     \

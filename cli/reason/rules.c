@@ -203,29 +203,43 @@ __attribute__((format(printf, 2, 3))) static void say_idle(
 }
 
 /* Most of the idle time lies in short gaps with nothing queued: the host launches, and cannot
- * launch fast enough. */
+ * launch fast enough. What GPUs wait in collectives for such hosts of others is as idle. */
 static bool launch_bound(struct judging *j)
 {
 	const struct breakdown_row *row = j->row;
 	const struct reason_figures *f = j->figures;
+	double waiting_pct = f->waiting.launch_wait_pct, idle_pct = j->pct[PART_IDLE] + waiting_pct;
+	double waiting_ns = waiting_pct * (double)row->wall_ns / 100;
+	double empty_ns = (double)row->short_empty_ns + waiting_ns;
+	double idle_ns = (double)breakdown_idle_ns(row) + waiting_ns;
 	struct reason_sum all = {0};
-	char length[32], gap[32];
+	char who[128], length[32], gap[32], more[96] = "";
 
 	for (size_t i = 0; i < f->lane_count; i++)
 		for (size_t k = 0; k < f->kind_count; k++) {
-			all.calls += f->lanes[i].kinds[k].calls;
-			all.ns += f->lanes[i].kinds[k].ns;
+			struct reason_sum sum = reason_computation(f, f->lanes + i, k);
+
+			all.calls += sum.calls;
+			all.ns += sum.ns;
 		}
-	if (!is_main(j, PART_IDLE) || !all.calls || !row->short_empty_gaps ||
+	if (idle_pct < REASON_PART_PCT || idle_pct < j->pct[PART_COMM] - waiting_pct ||
+		idle_pct < j->pct[PART_COPY] || !all.calls || !row->short_empty_gaps ||
 		all.ns > (double)all.calls * REASON_SHORT_US * 1e3 ||
-		row->short_empty_ns * 100 < breakdown_idle_ns(row) * REASON_GAPS_PCT)
+		empty_ns * 100 < idle_ns * REASON_GAPS_PCT)
 		return false;
+	name_gpus(j, who, sizeof(who));
+	j->reason->lane = f->lane_count == 1 ? f->lanes : NULL;
 	reason_format_time(all.ns / (double)all.calls, length);
 	reason_format_time((double)row->short_empty_ns / (double)row->short_empty_gaps, gap);
-	say_idle(j,
-		"launch-bound, kernels are short (%s), and in %.0f %% of the idle time the next is "
-		"not launched yet, %s each time",
-		length, reason_percent(row->short_empty_ns, breakdown_idle_ns(row)), gap);
+	if (waiting_pct >= 1)
+		snprintf(more, sizeof(more),
+			", and %.0f %% more in collectives until others have launched",
+			waiting_pct);
+	reason_say(j,
+		"%s %.0f %%%s: launch-bound, kernels are short (%s), and in %.0f %% of that time "
+		"the "
+		"next is not launched yet, %s each time",
+		who, j->pct[PART_IDLE], more, length, 100 * empty_ns / idle_ns, gap);
 	reason_say_hint(j, "graphs or larger kernels need fewer launches");
 	return true;
 }

@@ -498,6 +498,36 @@ def check_waits(rtl, folder):
         assert (row[1] > 1) == (number == 1) and row[0] + row[1] > 0, (number, row)
 
 
+def many_reductions(launch_us, uneven=False):
+    """Three short kernels, and an all-reduce of what they have computed."""
+    def program(rank):
+        rank.LAUNCH = launch_us * US
+        for token in range(20):
+            rank.step(token)
+            for _ in range(12):
+                rank.kernel(NORM, 5 * US)
+                rank.kernel(GEMM, 5 * US * (10 * rank.rng.random() if uneven else 1))
+                done = rank.kernel(ATTENTION, 5 * US)
+                yield from rank.collective(rank.job.world, "ncclAllReduce", 6 * US, 64 << 10, "compute", (done,))
+            rank.synchronize()
+    return program
+
+
+def check_launches(rtl, folder, seed):
+    """Hosts that launch slowly come to collectives now one, now another last: what GPUs wait there for the next
+    launch is no communication. Where uneven work makes them wait it is."""
+    for hosts in 0.25, 0.5, 0.8:
+        reason = ask(rtl, Job(8, seed=seed, hosts=hosts).run(many_reductions(18)), folder)
+        assert reason["code"] == "launch_bound" and not reason["straggler"], (hosts, seed, reason)
+        assert 20 < reason["waiting"]["launch_wait_pct"] < reason["waiting"]["wait_pct"], (hosts, seed, reason)
+        assert "more in collectives until others have launched" in reason["text"], (hosts, seed, reason)
+    for launch_us, uneven in ((3, True), (3, False)):
+        reason = ask(rtl, Job(8, seed=seed).run(many_reductions(launch_us, uneven)), folder)
+        assert reason["code"] == "exposed_comm" and not reason["straggler"], (launch_us, uneven, seed, reason)
+        assert reason["waiting"]["launch_wait_pct"] < 1, (launch_us, uneven, seed, reason)
+    assert ask(rtl, Job(8, seed=seed).run(many_reductions(3, True)), folder)["waiting"]["wait_pct"] > 10
+
+
 # name, ranks, program, code
 OTHERS = [("many short kernels", 1, many_short, "launch_bound"), ("queues that are never empty", 1, never_empty, "held_back"),
           ("pauses", 1, pauses, "late_host"), ("copies between kernels", 1, copies_between, "launch_bound"),
@@ -565,6 +595,7 @@ def main():
                 reason = ask(rtl, job.run(program), folder)
                 assert reason["rank"] is None and not reason["straggler"], (name, seed, reason)
             check_kinds(rtl, folder, seed)
+            check_launches(rtl, folder, seed)
             check_custom(rtl, folder, seed)
             check_paces(rtl, folder, seed)
             for name, ranks, program, code in OTHERS:

@@ -345,7 +345,7 @@ static void idle_time_has_causes(void **state)
 		s.lanes[i].total.short_empty_gaps = 5;
 	}
 	check(&s, REASON_IS_LAUNCH_BOUND,
-		"launch-bound, kernels are short (20.0 us), and in 50 % of the idle time the next "
+		"launch-bound, kernels are short (20.0 us), and in 50 % of that time the next "
 		"is not launched yet");
 	s.lanes[0].total.short_empty_ns = 149;
 	check(&s, REASON_IS_LATE_HOST, "");

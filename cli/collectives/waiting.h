@@ -57,8 +57,8 @@ struct waiting {
 
 /*
  * @steps: they part the time; inferred ones where all ranks of a group have as many. NULL: none.
- * The collectives are of the same query, without a filter. 0 or -errno; then query_error() tells,
- * or it is -ENOMEM.
+ * The collectives are of the same query, of all processes or of leading ones. 0 or -errno; then
+ * query_error() tells, or it is -ENOMEM.
  */
 int waiting_new(struct query *query, const struct categories *categories,
 	struct collectives *collectives, const struct steps *steps, struct waiting **ret);

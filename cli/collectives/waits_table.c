@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "cli/collectives/straggler.h"
+#include "cli/trace/kernel_totals.h"
+#include "cli/trace/leaders.h"
 #include "proto/base/cleanup.h"
 
 /* Rows of one group of ranks: lane by lane, of each all windows. */
@@ -94,7 +96,9 @@ static int add_groups(struct waits_table *table)
 int waits_table_new(struct query *query, char error[QUERY_ERROR_BYTES], struct waits_table **ret)
 {
 	CLEANUP(waits_table_free_p) struct waits_table *table = calloc(1, sizeof(*table));
-	const struct collectives_filter all = {0};
+	CLEANUP(measure_free_p) struct measure *measure = NULL;
+	CLEANUP(leaders_free_p) struct leaders *leaders = NULL;
+	struct collectives_filter theirs = {0};
 	int r;
 
 	error[0] = '\0';
@@ -102,9 +106,19 @@ int waits_table_new(struct query *query, char error[QUERY_ERROR_BYTES], struct w
 		return -ENOMEM;
 	r = categories_new(query, NULL, error, &table->categories);
 	if (!r)
-		r = collectives_new(query, table->categories, &all, &table->collectives);
-	if (!r)
 		r = steps_new(query, NULL, error, &table->steps);
+	if (!r)
+		r = measure_new_of(query,
+			&(struct measure_options){.categories = table->categories}, &measure);
+	if (!r)
+		r = leaders_new(query, measure, table->steps, &leaders);
+	/* Of the processes that the reason judges. */
+	theirs.leaders = leaders;
+	if (!r)
+		r = collectives_new(query, table->categories, &theirs, &table->collectives);
+	/* It is gone when the rows are asked for. */
+	if (!r)
+		table->collectives->filter.leaders = NULL;
 	if (!r)
 		r = waiting_new(query, table->categories, table->collectives, table->steps,
 			&table->waiting);

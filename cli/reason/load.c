@@ -11,6 +11,7 @@
 #include "cli/reason/pace.h"
 #include "cli/base/array.h"
 #include "cli/trace/id_map.h"
+#include "cli/trace/leaders.h"
 #include "cli/reason/reason.h"
 #include "cli/timeline/timeline.h"
 #include "proto/base/cleanup.h"
@@ -35,6 +36,7 @@ struct loading {
 	struct shape *shapes;
 	size_t shape_count, shape_capacity, kind_capacity;
 	struct idmap shape_of_id, process_of_id;
+	struct leaders *leaders; /* they alone are judged */
 	struct span *spans;
 	size_t span_count, span_capacity;
 	int64_t from_ns, to_ns;
@@ -47,6 +49,7 @@ static void loading_done(struct loading *l)
 	if (l->is_part)
 		(void)query_do(l->query, "part_end", NULL, 0);
 	categories_free_p(&l->categories);
+	leaders_free_p(&l->leaders);
 	free(l->shapes);
 	free(l->spans);
 	idmap_done(&l->shape_of_id);
@@ -238,7 +241,8 @@ static struct reason_lane *find_lane(
 			     : NULL;
 }
 
-static int take_lanes(struct reason_figures *f, const struct timeline *t)
+static int take_lanes(
+	struct reason_figures *f, const struct timeline *t, const struct leaders *leaders)
 {
 	f->lanes = calloc(t->lane_count + 1, sizeof(*f->lanes));
 	if (!f->lanes)
@@ -247,8 +251,9 @@ static int take_lanes(struct reason_figures *f, const struct timeline *t)
 		const struct timeline_lane *from = t->lanes + i;
 		struct reason_lane *lane = f->lanes + f->lane_count;
 
-		if (!from->total.wall_ns)
+		if (!from->total.wall_ns || !leaders_leads(leaders, from->process_id))
 			continue;
+		breakdown_sum(&f->total, &from->total);
 		*lane = (struct reason_lane){
 			.process_id = from->process_id,
 			.gpu_id = from->gpu_id,
@@ -264,11 +269,30 @@ static int take_lanes(struct reason_figures *f, const struct timeline *t)
 	}
 	if (f->lane_count)
 		qsort(f->lanes, f->lane_count, sizeof(*f->lanes), compare_lanes);
-	f->total = t->total;
 	f->untimed_copies = t->untimed_copies;
 	f->has_steps = t->steps->source == STEPS_MARKERS;
 	f->is_selected_by_time = t->steps->has_unrecorded;
 	return 0;
+}
+
+/* A preflight, an autotuning child or an earlier attempt is no rank, and none is held against it.
+ */
+static int find_leaders(struct loading *l, const struct steps *steps)
+{
+	CLEANUP(free_p) struct leaders_sum *sums = calloc(l->shape_count + 1, sizeof(*sums));
+
+	if (!sums)
+		return -ENOMEM;
+	for (size_t i = 0; i < l->shape_count; i++) {
+		const struct shape *shape = l->shapes + i;
+
+		sums[i] = (struct leaders_sum){.process_id = shape->process_id,
+			.total_ns = (int64_t)shape->sum.ns,
+			.calls = shape->sum.calls,
+			.is_communication =
+				l->figures->kinds[shape->kind].class == CATEGORY_COMMUNICATION};
+	}
+	return leaders_new_of(l->query, sums, l->shape_count, steps, &l->leaders);
 }
 
 static int load_timeline(struct loading *l, const char *categories, char error[QUERY_ERROR_BYTES])
@@ -280,7 +304,9 @@ static int load_timeline(struct loading *l, const char *categories, char error[Q
 		.skips_unrecorded = true};
 	int r = timeline_new(l->query, &options, error, &timeline);
 
-	return r ? r : take_lanes(l->figures, timeline);
+	if (!r)
+		r = find_leaders(l, timeline->steps);
+	return r ? r : take_lanes(l->figures, timeline, l->leaders);
 }
 
 /* Shapes are by process and GPU, as a rule: the lane of the one before is that of the next. */
@@ -594,8 +620,8 @@ static int find_stragglers(struct loading *l, struct collectives *collectives)
 static int load_collectives(struct loading *l)
 {
 	CLEANUP(collectives_free_p) struct collectives *collectives = NULL;
-	struct collectives_filter all = {0};
-	int r = collectives_new(l->query, l->categories, &all, &collectives);
+	struct collectives_filter theirs = {.leaders = l->leaders};
+	int r = collectives_new(l->query, l->categories, &theirs, &collectives);
 
 	/* From the middle on nothing tells which kernel of one rank is which of another. */
 	if (r || (l->is_part && collectives->matched == COLLECTIVES_BY_ORDER))

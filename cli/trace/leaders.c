@@ -119,22 +119,16 @@ static int load_collectives(struct query *query, struct leaders *leaders)
 	return r;
 }
 
-static void add_cells(struct leaders *leaders, const struct measure *measure)
+static void add_sum(struct leaders *leaders, const struct leaders_sum *sum)
 {
-	struct leader *leader = NULL;
+	struct leader *leader = sum->calls ? find(leaders, sum->process_id) : NULL;
 
-	for (size_t i = 0; i < measure->cell_count; i++) {
-		const struct measure_cell *cell = measure->cells + i;
-
-		if (!leader || leader->process_id != cell->process_id)
-			leader = find(leaders, cell->process_id);
-		if (!leader || !cell->sums.calls)
-			continue;
-		if (!leader->kernels) /* the ledger of a damaged file */
-			leader->kernels = cell->sums.calls;
-		leader->kernel_ns = wrap_plus(leader->kernel_ns, cell->sums.total_ns);
-		leader->has_collectives |= cell->is_communication;
-	}
+	if (!leader)
+		return;
+	if (!leader->kernels) /* a damaged file's ledger */
+		leader->kernels = sum->calls;
+	leader->kernel_ns = wrap_plus(leader->kernel_ns, sum->total_ns);
+	leader->has_collectives |= sum->is_communication;
 }
 
 static void add_steps(struct leaders *leaders, const struct steps *steps)
@@ -148,8 +142,8 @@ static void add_steps(struct leaders *leaders, const struct steps *steps)
 	}
 }
 
-int leaders_new(struct query *query, const struct measure *measure, const struct steps *steps,
-	struct leaders **ret)
+int leaders_new_of(struct query *query, const struct leaders_sum *sums, size_t count,
+	const struct steps *steps, struct leaders **ret)
 {
 	CLEANUP(leaders_free_p) struct leaders *leaders = calloc(1, sizeof(*leaders));
 	int r = leaders ? load(query, leaders) : -ENOMEM;
@@ -158,9 +152,29 @@ int leaders_new(struct query *query, const struct measure *measure, const struct
 		r = load_collectives(query, leaders);
 	if (r)
 		return r;
-	add_cells(leaders, measure);
+	for (size_t i = 0; i < count; i++)
+		add_sum(leaders, sums + i);
 	add_steps(leaders, steps);
 	leaders_choose(leaders);
 	*ret = TAKE(leaders);
 	return 0;
+}
+
+int leaders_new(struct query *query, const struct measure *measure, const struct steps *steps,
+	struct leaders **ret)
+{
+	CLEANUP(free_p)
+	struct leaders_sum *sums = calloc(measure->cell_count + 1, sizeof(*sums));
+
+	if (!sums)
+		return -ENOMEM;
+	for (size_t i = 0; i < measure->cell_count; i++) {
+		const struct measure_cell *cell = measure->cells + i;
+
+		sums[i] = (struct leaders_sum){.process_id = cell->process_id,
+			.total_ns = cell->sums.total_ns,
+			.calls = cell->sums.calls,
+			.is_communication = cell->is_communication};
+	}
+	return leaders_new_of(query, sums, measure->cell_count, steps, ret);
 }

@@ -41,6 +41,14 @@ struct leaders {
  */
 int leaders_new(struct query *query, const struct measure *measure, const struct steps *steps,
 	struct leaders **ret);
+/* Likewise, where the caller has such sums of kernels already; several may be of one process. */
+struct leaders_sum {
+	int64_t process_id, total_ns;
+	uint64_t calls;
+	bool is_communication;
+};
+int leaders_new_of(struct query *query, const struct leaders_sum *sums, size_t count,
+	const struct steps *steps, struct leaders **ret);
 void leaders_free_p(struct leaders **leaders);
 
 /* Sets leads for each process. Pure function; a process without kernels never leads. */

@@ -479,6 +479,43 @@ def check_order(rtl, folder):
     assert reason["text"].startswith("Ranks 1 and 5 are in turn waited for"), reason
 
 
+def check_leaders(rtl, folder):
+    """A preflight and an autotuning child have ranks' numbers and work of their own: the reason is that of the job
+    without them, word for word."""
+    def program(rank):
+        if rank.rank >= 4:  # long before the others' first step, or beside it
+            rank.now -= 900 * MS if rank.rank == 4 else 0
+            for _ in range(60):
+                rank.kernel(GEMM, 12 * MS, grid=9)
+            return
+        for step in range(12):
+            rank.step(step)
+            rank.host(3 * MS if rank.rank == spoilt else 0)
+            for _ in range(6):
+                rank.kernel(GEMM, 300 * US)
+                done = rank.kernel(ATTENTION, 200 * US)
+            last = yield from rank.collective((0x700, [0, 1, 2, 3]), "ncclAllReduce", 300 * US, 16 << 20, after=(done,))
+            rank.kernel(ADAM, 100 * US, after=(last,))
+            rank.synchronize()
+
+    for spoilt in None, 2:
+        alone = ask(rtl, Job(4).run(program), folder)
+        job = Job(6).run(program)
+        for helper in job.ranks[4:]:
+            helper.marks.clear()
+        helped = ask(rtl, job, folder, "UPDATE rtl_process SET rank = rank - 3, attempt = 0 WHERE rank >= 4")
+        assert alone.pop("looked_at") != helped.pop("looked_at")
+        # As in rtl timeline, which shows all processes.
+        assert alone.pop("kinds") != helped.pop("kinds")
+        assert bool(alone["straggler"]) == (spoilt is not None), alone
+        assert alone == helped, (alone, helped)
+        sql = "SELECT count(DISTINCT process_id), 100.0 * sum(wait_ns) / sum(end_ns - start_ns) FROM rtl_wait WHERE counts"
+        done = subprocess.run([rtl, "query", "--csv", os.path.join(folder, "job.db"), sql], capture_output=True, text=True,
+                              check=True)
+        count, wait_pct = done.stdout.splitlines()[1].split(",")
+        assert count == "4" and abs(float(wait_pct) - helped["waiting"]["wait_pct"]) < 1e-6, done.stdout
+
+
 def check_waits(rtl, folder):
     """rtl_wait's rows are what the reason's waiting is a sum of, and each has the whole of its window."""
     jobs = [Job(8).run(data_parallel(late(4, 3 * MS))), Job(4).run(pipeline()), Job(8).run(replicas),
@@ -577,6 +614,7 @@ def main():
         check_apart(rtl, folder)
         check_order(rtl, folder)
         check_waits(rtl, folder)
+        check_leaders(rtl, folder)
         for seed in range(1, 4 if is_long else 2):
             for name, ranks, program, settings in HEALTHY:
                 reason = ask(rtl, Job(ranks, seed=seed, **settings).run(program), folder)

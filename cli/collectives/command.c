@@ -100,6 +100,33 @@ static int check_strict(const struct collectives *c, const struct verdict *verdi
 	return CMD_LOSSY;
 }
 
+static bool has_rank(const struct collectives *c, const struct choice_list *ranks)
+{
+	for (size_t i = 0; i < c->process_count; i++)
+		if (c->processes[i].has_rank && c->processes[i].rank >= 0 &&
+			c->processes[i].rank <= UINT32_MAX &&
+			choice_has(ranks, (uint32_t)c->processes[i].rank))
+			return true;
+	return !ranks->count;
+}
+
+/* An empty table would look like a job without collectives. False: that was said. */
+static bool check_choice(const struct collectives *c, const struct collectives_cmd *o)
+{
+	if ((o->filter.has_comm || o->filter.op) && !c->operation_count) {
+		say("no collective of that %s%s%s could be matched; rtl collectives without it "
+		    "shows what there is",
+			o->filter.has_comm ? "communicator" : "",
+			o->filter.has_comm && o->filter.op ? " and " : "",
+			o->filter.op ? "operation" : "");
+		return false;
+	}
+	if (has_rank(c, &o->show.ranks))
+		return true;
+	say("nothing here is of the ranks of --rank; rtl info lists the ranks that there are");
+	return false;
+}
+
 int cmd_collectives(int argc, char **argv)
 {
 	struct collectives_cmd o = {.verb.format = RENDER_TABLE, .show.top = COLLECTIVES_TOP};
@@ -123,6 +150,8 @@ int cmd_collectives(int argc, char **argv)
 		r = verdict_new(query, NULL, &verdict);
 	if (!r)
 		r = collectives_new(query, categories, &o.filter, &collectives);
+	if (!r && !check_choice(collectives, &o))
+		return CMD_BAD_INPUT;
 	if (!r)
 		r = steps_new(query, NULL, error, &steps);
 	if (!r)

@@ -361,9 +361,7 @@ static void read_it(const struct collectives *c, const struct stragglers *found,
 	else if (!c->event_count && !c->comm_kernels)
 		text = "no collectives: neither RCCL calls nor communication kernels are in here";
 	else if (!c->operation_count)
-		text = c->filter.has_comm || c->filter.op
-			       ? "no collective of that communicator and operation could be matched"
-			       : "no collective could be matched";
+		text = "no collective could be matched";
 	else if (!report->timed)
 		text = "no collective has its times on all ranks: who is late cannot be said";
 	else

@@ -300,7 +300,24 @@ static void tell(const struct export_cmd *o)
 				(double)o->writers[i].bytes / 1e6, o->writers[i].format->use);
 }
 
-/* 0, or an exit status, said why. */
+/* An empty file would look like a job that did nothing. Returns false after saying so. */
+static bool check_choice(const struct export_source *source)
+{
+	const struct choice_list *gpus = &source->options->gpus;
+	bool has_process = !source->options->ranks.count, has_gpu = !gpus->count;
+
+	for (size_t i = 0; i < source->process_count; i++)
+		has_process |= export_has_process(source, source->processes + i);
+	for (size_t i = 0; i < source->gpu_count; i++)
+		has_gpu |= export_has_gpu(source, true, source->gpus[i].id);
+	if (has_process && has_gpu)
+		return true;
+	say("nothing here is of the %s of --%s; rtl info lists those that there are",
+		has_process ? "GPUs" : "ranks", has_process ? "gpus" : "ranks");
+	return false;
+}
+
+/* Returns 0, or an exit status after saying why. */
 static int open_input(struct export_cmd *o, const char *name)
 {
 	struct input *input = o->inputs + o->input_count;
@@ -315,7 +332,7 @@ static int open_input(struct export_cmd *o, const char *name)
 	if (make_verdict(input->query, &input->verdict) ||
 		export_source_load(input->query, input->verdict, &o->what, &input->source))
 		return verb_fail(input->query, NULL);
-	return 0;
+	return check_choice(&input->source) ? 0 : CMD_BAD_INPUT;
 }
 
 int cmd_export(int argc, char **argv)

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "cli/base/command.h"
+#include "cli/base/message.h"
 #include "cli/timeline/timeline.h"
 #include "cli/database/verb.h"
 #include "proto/base/cleanup.h"
@@ -119,6 +122,31 @@ static const struct argp parser = {options, parse, "[FILE|SESSION]",
 	"computation.",
 	NULL, NULL, NULL};
 
+/* Of a choice that leaves nothing an empty table would look like a rank that did nothing. */
+static bool has_rows(const struct timeline *timeline, const struct timeline_options *o)
+{
+	for (size_t i = 0; i < timeline->lane_count; i++)
+		if (timeline->lanes[i].shown || timeline_shows_outside(o, timeline->lanes + i))
+			return true;
+	return !o->has_rank && !o->has_gpu && !o->has_step;
+}
+
+static void say_nothing(const struct timeline_options *o)
+{
+	char asked[128] = "";
+	size_t fill = 0;
+
+	if (o->has_rank)
+		fill += (size_t)snprintf(
+			asked + fill, sizeof(asked) - fill, " --rank %" PRId64, o->rank);
+	if (o->has_gpu)
+		fill += (size_t)snprintf(
+			asked + fill, sizeof(asked) - fill, " --gpu %" PRId64, o->gpu_id);
+	if (o->has_step)
+		snprintf(asked + fill, sizeof(asked) - fill, " --step %" PRId64, o->step);
+	say("nothing here is of%s; rtl timeline without it shows what there is", asked);
+}
+
 int cmd_timeline(int argc, char **argv)
 {
 	struct timeline_cmd o = {.verb.format = RENDER_TABLE,
@@ -133,6 +161,10 @@ int cmd_timeline(int argc, char **argv)
 		return CMD_BAD_INPUT;
 	if (timeline_new(query, &o.what, error, &timeline))
 		return verb_fail(query, error);
+	if (!has_rows(timeline, &o.what)) {
+		say_nothing(&o.what);
+		return CMD_BAD_INPUT;
+	}
 	o.show.width = render_terminal_width(STDOUT_FILENO, 200);
 	if (timeline_show(timeline, &o.what, &o.show, stdout))
 		return verb_fail(query, NULL);

@@ -229,11 +229,9 @@ static void put_notes(const struct timeline *t, FILE *to)
 }
 
 /* Why there is nothing to show. */
-static void put_nothing(const struct timeline *t, const struct timeline_options *o, FILE *to)
+static void put_nothing(const struct timeline *t, FILE *to)
 {
-	if (o->has_rank || o->has_gpu)
-		fputs("no kernel or copy with a time on that rank and GPU\n", to);
-	else if (t->verdict->is_empty)
+	if (t->verdict->is_empty)
 		fputs("no kernels: nothing was dispatched\n", to);
 	else
 		fputs("no kernel or copy has a time\n", to);
@@ -250,10 +248,7 @@ static int show_text(const struct timeline *t, const struct timeline_options *o,
 	for (size_t i = 0; i < t->lane_count; i++)
 		shown += t->lanes[i].shown + timeline_shows_outside(o, t->lanes + i);
 	if (!shown) {
-		if (t->lane_count)
-			fputs("no step of that number\n", to);
-		else
-			put_nothing(t, o, to);
+		put_nothing(t, to);
 		return 0;
 	}
 	fprintf(to, "\nRANKS%s\n", t->verdict->is_simulated ? " (SIMULATED)" : "");

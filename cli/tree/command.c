@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli/base/command.h"
+#include "cli/base/message.h"
 #include "cli/tree/show.h"
 #include "cli/database/verb.h"
 #include "proto/base/cleanup.h"
@@ -137,6 +138,11 @@ int cmd_tree(int argc, char **argv)
 	r = verdict_new(query, NULL, &verdict);
 	if (!r)
 		r = tree_new(query, &o.ranks, o.is_each_step ? NULL : &o.steps, &tree);
+	if (!r && o.ranks.count && !tree->wanted) {
+		say("nothing here is of the ranks of --rank; rtl info lists the ranks that there "
+		    "are");
+		return CMD_BAD_INPUT;
+	}
 	if (!r && o.show.is_merged)
 		r = tree_merge(tree, &merged);
 	if (!r)

@@ -241,10 +241,7 @@ static void put_reading(const struct tree_view *view, FILE *to)
 	CLEANUP(free_p) char *kernels = render_count((int64_t)all->kernels);
 
 	if (!all->kernels) {
-		fputs(view->by_rank->process_count && !view->by_rank->wanted
-				? "no process of these ranks\n"
-				: "no kernels: nothing to show times of\n",
-			to);
+		fputs("no kernels: nothing to show times of\n", to);
 		return;
 	}
 	fprintf(to, "%.3f ms GPU time: %s kernels, %zu %s, %.0f %% in roctx ranges",

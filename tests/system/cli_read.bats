@@ -153,6 +153,27 @@ no_control_bytes() { # of a text with several lines
 	"$rtl" summary --json clean.db | jq -e '.copies[0] | [.total_ns, .avg_ns, .gb_per_s] == [null, null, null]'
 }
 
+@test "a choice that leaves nothing is said, with status 1 and no empty answer" {
+	python3 "$here/fixture_ranks.py" late "$here/../../collectord/db/schema" late.db
+	for words in "timeline --rank 9" "timeline --gpu 9" "timeline --step 99" "timeline --rank 1 --gpu 2 --json" \
+		"tree --rank 7-9" "tree --rank 7 --json" "collectives --rank 9" "collectives --operation Gather --json" \
+		"export --csv out --ranks 9" "export --csv out --gpus 9"; do
+		# shellcheck disable=SC2086 # words
+		apart "$rtl" $words late.db
+		[ "$status" -eq 1 ]
+		one_line "$err"
+		[[ $err == "rtl: n"*" of "* ]]
+		[ -z "$output" ]
+		[ ! -e out ]
+	done
+	for words in "timeline --rank 1 --gpu 1" "tree --rank 1" "collectives --rank 2" "collectives --operation Reduce" \
+		"export -f --csv out --ranks 1 --gpus 1"; do
+		# shellcheck disable=SC2086 # words
+		apart "$rtl" $words late.db
+		[ "$status" -eq 0 ]
+	done
+}
+
 @test "summary agrees with the views" {
 	for kind in clean lossy shared; do
 		fixture $kind

@@ -292,8 +292,9 @@ for r in json.load(sys.stdin)["ranks"]: print(r["rank"], r["per_stream_ms"]["all
 	fixture late
 	for words in "--comm 99" "--operation Gather"; do
 		# shellcheck disable=SC2086 # words
-		run -0 "$rtl" collectives $words late.db
-		[ "${lines[1]}" = "no collective of that communicator and operation could be matched" ]
+		run -1 --separate-stderr "$rtl" collectives $words late.db
+		[[ $stderr =~ ^rtl:\ no\ collective\ of\ that\ (communicator|operation)\ could\ be\ matched ]]
+		[ -z "$output" ]
 	done
 	run -1 "$rtl" collectives nowhere.db
 	[ "${#lines[@]}" -eq 1 ]

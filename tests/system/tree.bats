@@ -159,7 +159,8 @@ assert sum(n["gpu_ns"] for n in d["nodes"] if n["depth"] == 1) == d["gpu_ns"]'
 	done
 	[[ $("$rtl" tree none.db) == *"no kernels: nothing to show times of" ]]
 	fixture plain
-	[[ $("$rtl" tree --rank 7 plain.db) == *$'stored\nno process of these ranks' ]]
+	run -1 "$rtl" tree --rank 7 plain.db
+	[ "$output" = "rtl: nothing here is of the ranks of --rank; rtl info lists the ranks that there are" ]
 	run -2 "$rtl" tree --json --folded plain.db
 	[ "$output" = "rtl: tree: --folded and --json do not go together: give one of them" ]
 	[[ $("$rtl" tree one.db) == *gemm ]]

@@ -346,12 +346,19 @@ def check_shift(session, path):
 def check_one_rank(session, path):
     """A rank asked for alone is what it is among others."""
     rank = session.processes[-1].rank
-    one, whole = ask("timeline", path, "--rank", rank), ask("timeline", path)
-    same("rows of a rank", one["rows"], [r for r in whole["rows"] if r["rank"] == rank])
+    whole = ask("timeline", path)
+
+    def alone(what, number, want):
+        """What is of nothing is status 1, and no document."""
+        if want:
+            same(f"rows of {what} {number}", ask("timeline", path, f"--{what}", number)["rows"], want)
+        else:
+            rtl("timeline", f"--{what}", number, path, status=1)
+
+    alone("rank", rank, [r for r in whole["rows"] if r["rank"] == rank])
     gpus = {r["gpuId"] for r in whole["rows"]} | {c.target for p in session.processes for c in p.copies}
     for gpu in gpus - {None}:
-        one = ask("timeline", path, "--gpu", gpu)
-        same(f"rows of GPU {gpu}", one["rows"], [r for r in whole["rows"] if r["gpuId"] == gpu])
+        alone("gpu", gpu, [r for r in whole["rows"] if r["gpuId"] == gpu])
     own = [line for line in rtl("tree", "--folded", "--by", "rank", path).splitlines()
            if line.startswith(f"rank {rank};")]
     same("stacks of a rank", rtl("tree", "--folded", "--by", "rank", "--rank", rank, path).splitlines(), own)

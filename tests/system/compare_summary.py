@@ -42,7 +42,7 @@ def figures(rows):
     times = sorted(r[6] for r in rows if r[5] is not None)
     n = len(times)
     at = lambda p: times[-(-n * p // 100) - 1] if n else None  # rounded up
-    return {"calls": len(rows), "total_ns": sum(times), "avg_ns": sum(times) // n if n else None,
+    return {"calls": len(rows), "total_ns": sum(times) if n else None, "avg_ns": sum(times) // n if n else None,
             "min_ns": times[0] if n else None, "p50_ns": at(50), "p95_ns": at(95), "p99_ns": at(99),
             "max_ns": times[-1] if n else None}
 
@@ -51,7 +51,9 @@ def check(what, row, rows):
     want = figures(rows)
     got = {k: row[k] for k in want}
     assert got == want, (what, got, want)
-    if TOTAL:
+    if want["total_ns"] is None:
+        assert row["pct"] is None, (what, row["pct"])
+    elif TOTAL:
         assert abs(row["pct"] - 100 * want["total_ns"] / TOTAL) < 1e-9, (what, row["pct"])
 
 
@@ -75,7 +77,7 @@ for by in "rank", "gpu", "queue", "marker", "category":
         check(g["group"], g, groups[g["group"]])
         inside = sort(groups[g["group"]], lambda r: r[0])
         assert g["kernels"] == len(inside) == len(g["top_kernels"])
-        totals = [k["total_ns"] for k in g["top_kernels"]]
+        totals = [k["total_ns"] or 0 for k in g["top_kernels"]]
         assert totals == sorted(totals, reverse=True)
         for k in g["top_kernels"]:
             check((g["group"], k["name"][:60]), k, inside[k["name"]])

@@ -31,7 +31,7 @@ def kernel_figures(kernels):
     times = sorted(k.length for k in kernels if k.start is not None)
     n = len(times)
     at = lambda p: times[-(-n * p // 100) - 1] if n else None  # nearest rank
-    return {"calls": len(kernels), "total_ns": sum(times), "avg_ns": sum(times) // n if n else None,
+    return {"calls": len(kernels), "total_ns": sum(times) if n else None, "avg_ns": sum(times) // n if n else None,
             "min_ns": times[0] if n else None, "p50_ns": at(50), "p95_ns": at(95), "p99_ns": at(99),
             "max_ns": times[-1] if n else None}
 

@@ -50,15 +50,16 @@ def check_summary(session, path):
             for row in [g | {"name": None}] + g["top_kernels"]:
                 figures = want[g["group"]][row["name"]]
                 same((by, g["group"], row["name"]), {f: row[f] for f in figures}, figures)
-                if total:
+                if figures["total_ns"] is None:
+                    same((by, g["group"], "pct"), row["pct"], None)
+                elif total:
                     close((by, g["group"], "pct"), row["pct"], 100 * figures["total_ns"] / total)
             same((by, g["group"], "its kernels"), {k["name"] for k in g["top_kernels"]},
                  set(want[g["group"]]) - {None})
         # Groups are a partition: they add up to the whole, and so do the categories.
         for figure in "calls", "total_ns":
-            whole = sum(k[figure] for k in document["kernels"])
-            same((by, figure), sum(g[figure] for g in document["groups"]), whole)
-            same(("categories", figure), sum(c[figure] for c in document["categories"]), whole)
+            sums = [sum(row[figure] or 0 for row in document[rows]) for rows in ("kernels", "groups", "categories")]
+            same((by, figure), sums, 3 * sums[:1])
     lanes = model.sort(session.kernels(), lambda row: (row[0].rank, row[1].gpu))
     same("busy of ranks", {(r["rank"], r["gpuId"]): r["busy_ns"] for r in document["ranks"] if r["stored"]},
          {lane: model.busy(k for _, k in rows) for lane, rows in lanes.items()})
@@ -297,7 +298,7 @@ def check_page(session, path, document):
     rows = have["tables"]
     at = next((i for i, row in enumerate(rows) if row[:2] == ["CALLS", "TOTAL ms"]), len(rows))
     same("the page's kernels", [row[:2] for row in rows[at + 1:at + 1 + len(document["kernels"])]],
-         [[str(k["calls"]), str(k["total_ns"])] for k in document["kernels"]])
+         [[str(k["calls"]), "-" if k["total_ns"] is None else str(k["total_ns"])] for k in document["kernels"]])
     begin = min((model.extent(p)[0] for p in session.processes if model.extent(p)), default=0)
     want = {}
     for p in session.processes:

@@ -16,7 +16,7 @@ static const struct cmd commands[] = {
 	{ "trace", cmd_run, NULL, NULL },
 	{ "stat", cmd_stat, "[-n COUNT] [-i SECONDS] [-b|--json] [--outstanding] [SESSION]",
 		"live table of ranks and GPUs" },
-	{ "ls", cmd_ls, "[--json|--csv]", "sessions, live and stored" },
+	{ "ls", cmd_ls, "[--user USER] [--since TIME] [--failed] [--json|--csv]", "sessions, live and stored" },
 	{ "summary", cmd_summary, "[--strict] [--by category] [--json|--csv] [FILE|SESSION]",
 		"completeness, top kernels, ranks and GPUs, losses" },
 	{ "timeline", cmd_timeline, "[--steps REGEX] [--rank N] [--gpu N] [--step N] [--json|--csv] [FILE|SESSION]",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,23 +21,82 @@
 #include "cli/database/verb.h"
 #include "cli/database/verdict.h"
 #include "proto/base/cleanup.h"
+#include "proto/base/clock.h"
+#include "proto/settings/selection.h"
 
 /* Opening so few files takes less time than reading the index. */
 #define LS_FEW 16u
+
+#define KEY_FAILED 0x100
 
 struct ls_options {
 	enum render_format format;
 	const char *socket;
 	size_t newest; /* SIZE_MAX for all */
+	bool has_user, is_failed;
+	uid_t user;
+	uint64_t since_realtime_ns; /* 0 for all */
 };
 
 static const struct argp_option options[] = {
 	{"json", 'j', NULL, 0, "a document with one object a session", 0},
 	{"csv", 'c', NULL, 0, "comma-separated values with a title line", 0},
 	{"newest", 'n', "COUNT", 0, "only the COUNT sessions that were written to last", 0},
+	{"user", 'u', "USER", 0, "of this user alone, by name or uid", 0},
+	{"since", 's', "TIME", 0,
+		"begun since then: 2h, 90m, or a day or time of this place, as in 2026-11-26 or "
+		"\"2026-11-26 18:00\"",
+		0},
+	{"failed", KEY_FAILED, NULL, 0,
+		"whose command or a process of which ended with another status than 0, or was "
+		"killed",
+		0},
 	{"socket", 'S', "PATH", 0, "ask only this collector", 0},
 	{0},
 };
+
+static uid_t parse_user(const char *text)
+{
+	const struct passwd *user = getpwnam(text);
+	unsigned long long uid;
+	char *end;
+
+	if (user)
+		return user->pw_uid;
+	uid = strtoull(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end || uid >= UINT32_MAX)
+		opts_error("--user %s: no such user", text);
+	return (uid_t)uid;
+}
+
+/* A time of this place; 0: it is none. */
+static uint64_t parse_date(const char *text)
+{
+	static const char *const formats[] = {"%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"};
+
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+		struct tm tm = {.tm_isdst = -1};
+		const char *end = strptime(text, formats[i], &tm);
+		time_t at = end && !*end ? mktime(&tm) : -1;
+
+		if (at > 0)
+			return (uint64_t)at * 1000000000u;
+	}
+	return 0;
+}
+
+static uint64_t parse_since(const char *text)
+{
+	uint64_t now_ns = clock_realtime_ns(), ago_ns, at_ns = parse_date(text);
+
+	if (at_ns)
+		return at_ns;
+	if (choice_parse_duration(text, &ago_ns))
+		opts_error("--since %s: neither a time ago, as in 2h, nor a day or time, as in "
+			   "2026-11-26 or \"2026-11-26 18:00\"",
+			text);
+	return ago_ns < now_ns ? now_ns - ago_ns : 1;
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -50,6 +111,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'n':
 		o->newest = opts_u64("newest", arg, 1, UINT32_MAX);
+		return 0;
+	case 'u':
+		o->user = parse_user(arg);
+		o->has_user = true;
+		return 0;
+	case 's':
+		o->since_realtime_ns = parse_since(arg);
+		return 0;
+	case KEY_FAILED:
+		o->is_failed = true;
 		return 0;
 	case 'S':
 		o->socket = opts_socket(arg);
@@ -79,7 +150,8 @@ static const struct render_column columns[] = {
 	{"lost", "LOST", RENDER_COUNT},
 	{"simulated", "SIMULATED", RENDER_BOOL},
 	{"bytes", "BYTES", RENDER_COUNT},
-	{"uid", "UID", RENDER_ID},
+	{"uid", NULL, RENDER_ID},
+	{"user", "USER", RENDER_TEXT},
 	{"job", NULL, RENDER_TEXT},
 	{"database", "DATABASE", RENDER_TEXT},
 	{"command", "COMMAND", RENDER_TEXT},
@@ -89,7 +161,9 @@ static const struct render_column columns[] = {
 	{"removed_why", NULL, RENDER_TEXT},
 };
 
-#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
+#define COLUMNS	   (sizeof(columns) / sizeof(columns[0]))
+/* A name, as useradd takes it. */
+#define USER_BYTES 64
 
 /* For a closed session the collector knows little more than the file's path. */
 static int read_counts(struct sample_session *s, struct query *query)
@@ -320,7 +394,45 @@ static void add_aside(struct sample *sample, struct path_set *known, bool has_fo
 		add_aside_of(sample, known, NULL);
 }
 
-/* ---- what is shown --------------------------------------------------------------------- */
+/* ---- what was asked for -------------------------------------------------------------------- */
+
+static bool has_failed(const struct sample_session *s)
+{
+	CLEANUP(query_free_p) struct query *query = NULL;
+	char error[QUERY_ERROR_BYTES];
+	int64_t failed = 0;
+
+	return s->database && !query_open(s->database, error, &query) &&
+	       !query_number(query, "failed", 0, &failed) && failed;
+}
+
+static bool is_asked_for(const struct sample_session *s, const struct ls_options *o)
+{
+	if (o->has_user && !(s->has_uid && s->uid == o->user))
+		return false;
+	if (s->start_realtime_ns < o->since_realtime_ns)
+		return false;
+	return !o->is_failed || has_failed(s);
+}
+
+/* Swaps the sessions that were not asked for to the end, and drops them. */
+static void keep_asked_for(struct sample *sample, const struct ls_options *o)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < sample->session_count; i++) {
+		struct sample_session swapped = sample->sessions[i];
+
+		if (!is_asked_for(&swapped, o))
+			continue;
+		sample->sessions[i] = sample->sessions[kept];
+		sample->sessions[kept++] = swapped;
+	}
+	while (sample->session_count > kept)
+		sample_drop_session(sample);
+}
+
+/* ---- what is shown -------------------------------------------------------------------------- */
 
 /* Sorts the newest first; an open session has the time UINT64_MAX. */
 static int compare_written(const void *a, const void *b)
@@ -380,8 +492,22 @@ static char *describe_removal(const struct sample_session *s, enum render_format
 	return asprintf(&text, "removed%s: %s", when, s->removed_why) < 0 ? NULL : text;
 }
 
+/* Its number where it has no name; NULL: nobody knows whose. */
+static const char *name_user(const struct sample_session *s, char ret[USER_BYTES])
+{
+	const struct passwd *user = s->has_uid ? getpwuid(s->uid) : NULL;
+
+	if (!s->has_uid)
+		return NULL;
+	if (user)
+		snprintf(ret, USER_BYTES, "%s", user->pw_name);
+	else
+		snprintf(ret, USER_BYTES, "%" PRIu32, s->uid);
+	return ret;
+}
+
 static void fill_row(const struct sample_session *s, const char *removal, char started[32],
-	struct render_value ret[COLUMNS])
+	char user[USER_BYTES], struct render_value ret[COLUMNS])
 {
 	time_t start = (time_t)(s->start_realtime_ns / 1000000000);
 	struct tm tm;
@@ -400,6 +526,7 @@ static void fill_row(const struct sample_session *s, const char *removal, char s
 	*ret++ = render_optional(s->has_counts, s->is_simulated);
 	*ret++ = render_optional(s->has_counts || s->removed_why, (int64_t)s->bytes);
 	*ret++ = render_optional(s->has_uid, s->uid);
+	*ret++ = render_text(name_user(s, user));
 	*ret++ = render_text(s->job);
 	*ret++ = render_text(removal ? removal : s->database);
 	*ret++ = render_text(s->command);
@@ -422,7 +549,7 @@ static int show(const struct sample *sample, const struct ls_options *o)
 {
 	CLEANUP(render_free_p) struct render *render = NULL;
 	struct render_value row[COLUMNS];
-	char started[32];
+	char started[32], user[USER_BYTES];
 	int r = render_new(stdout, o->format, columns, COLUMNS, &render);
 
 	if (r)
@@ -434,13 +561,18 @@ static int show(const struct sample *sample, const struct ls_options *o)
 		CLEANUP(free_p)
 		char *removal = describe_removal(sample->sessions + i, o->format);
 
-		fill_row(sample->sessions + i, removal, started, row);
+		fill_row(sample->sessions + i, removal, started, user, row);
 		r = render_row(render, row);
 	}
 	render_finish(render);
 	if (o->format == RENDER_JSON)
 		printf("}\n");
 	return r;
+}
+
+static bool is_choosy(const struct ls_options *o)
+{
+	return o->has_user || o->since_realtime_ns || o->is_failed;
 }
 
 static void read_indexes(struct query_index *index)
@@ -464,8 +596,9 @@ static void add_all(struct sample *sample, const struct ls_options *o)
 		if (sample->sessions[i].database)
 			path_set_add(&known, sample->sessions[i].database);
 	if (!o->socket)
-		add_files(sample, &known, &index, o->newest);
+		add_files(sample, &known, &index, is_choosy(o) ? SIZE_MAX : o->newest);
 	add_aside(sample, &known, !o->socket);
+	keep_asked_for(sample, o);
 	keep_newest(sample, o->newest);
 	complete_closed(sample, &index);
 }
@@ -488,6 +621,12 @@ int cmd_ls(int argc, char **argv)
 	if (sample->trouble && sample->collectors)
 		say("%s", sample->trouble);
 	add_all(sample, &o);
+	if (!sample->session_count && is_choosy(&o)) {
+		say("no session is of that%s%s%s; rtl ls without it lists all",
+			o.has_user ? " --user" : "", o.since_realtime_ns ? " --since" : "",
+			o.is_failed ? " --failed" : "");
+		return CMD_BAD_INPUT;
+	}
 	if (sample->session_count)
 		qsort(sample->sessions, sample->session_count, sizeof(*sample->sessions), compare);
 	else if (o.format == RENDER_TABLE) {

@@ -611,6 +611,7 @@ row_of() { "$rtl" ls "${@:2}" --json | jq -c "[.sessions[] | select($1)]"; } # r
 	run -1 --separate-stderr "$rtl" summary "$a"
 	[[ $stderr == "rtl: $a: "* ]]
 	# A live one is listed once.
+	cd "$work"
 	"$rtl" run -q --device soft -o live.db -- "$demo" --ranks 1 --dispatches 1000000 --rate 100 >out 2>err 3>&- &
 	pids+=($!)
 	has_two() { [ "$("$rtl" ls --json | jq -c '[.sessions[].state] | sort')" = '["closed","live"]' ]; }
@@ -636,4 +637,34 @@ row_of() { "$rtl" ls "${@:2}" --json | jq -c "[.sessions[] | select($1)]"; } # r
 	[ ! -L state/rtl/private/old-0.db ]
 	[ -L state/rtl/private/old-1.db ]
 	[ "$("$rtl" ls --json | jq -r '.sessions[].database')" = "$work/t.db" ]
+}
+
+@test "rtl ls lists the sessions of a user, since a time, or those that failed, and says where there are none" {
+	"$rtl" run -q --device soft -o good.db -- "$demo" --ranks 1 --steps 1 >out 2>err
+	run "$rtl" run -q --device soft -o bad.db -- sh -c '"$0" --ranks 1 --steps 1; exit 3' "$demo"
+	run "$rtl" run -q --device soft -o killed.db -- sh -c '"$0" --ranks 1 --steps 1; kill -9 $$' "$demo"
+	"$rtl" run -q --device soft -o old.db -- "$demo" --ranks 1 --steps 1 >out 2>err
+	sqlite3 old.db "UPDATE rtl_session SET start_realtime_ns = strftime('%s', '2020-05-05 12:00', 'utc') * 1000000000"
+	listed() { "$rtl" ls --json "$@" | jq -r '.sessions[].database' | sed 's,.*/,,' | sort | paste -sd ' '; }
+	[ "$(listed)" = "bad.db good.db killed.db old.db" ]
+	[ "$(listed --failed)" = "bad.db killed.db" ]
+	[ "$(listed --since 2h)" = "bad.db good.db killed.db" ]
+	[ "$(listed --since 2020-05-05)" = "bad.db good.db killed.db old.db" ]
+	[ "$(listed --since '2020-05-05 12:00')" = "bad.db good.db killed.db old.db" ]
+	[ "$(listed --since '2020-05-05 12:00:01')" = "bad.db good.db killed.db" ]
+	[ "$(listed --user "$(id -un)" --failed)" = "bad.db killed.db" ]
+	[ "$(listed --user "$(id -u)" -n 1 --since 2020-05-06 --failed)" = killed.db ]
+	"$rtl" ls | grep -Eq " $(id -un) +$work/good.db"
+	[ "$("$rtl" ls --json | jq -r '.sessions[0].user')" = "$(id -un)" ]
+	for words in "--user 4294967" "--since 9999-01-01" "--user 4294967 --failed --json"; do
+		# shellcheck disable=SC2086 # words
+		run -1 --separate-stderr "$rtl" ls $words
+		[ -z "$output" ]
+		[[ $stderr == "rtl: no session is of that --"*"; rtl ls without it lists all" ]]
+	done
+	for words in "--user no-such-user" "--user -1" "--since yesterday" "--since 2020-13-01"; do
+		# shellcheck disable=SC2086 # words
+		run -2 "$rtl" ls $words
+		[ "${#lines[@]}" -eq 1 ]
+	done
 }

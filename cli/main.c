@@ -45,6 +45,7 @@ static const struct cmd commands[] = {
 	{ "env", cmd_env, "[--device soft] [--socket PATH]",
 		"what a job must export to be recorded without rtl run" },
 	{ "doctor", cmd_doctor, "[--device soft] [--json]", "why are there no kernels?" },
+	{ "config", cmd_config, "[--show-origin]", "what rtl.conf says, and where" },
 	{ "ctl", cmd_ctl, "start|stop|status|flush [--ranks LIST] [--duration TIME] [SESSION]",
 		"start and stop recording while jobs run, ask the collectors" },
 	{"help", cmd_help, "[VERB]", "this list, or what VERB --help says"},

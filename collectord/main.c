@@ -397,6 +397,8 @@ int main(int argc, char **argv)
 	clock_find_shift();
 	heap_keep();
 	config_parse(&config, argc, argv);
+	if (config.is_check)
+		return EXIT_SUCCESS;
 	heap_touch();
 	if (config.private_session)
 		make_way();

@@ -28,6 +28,7 @@ struct cmd {
 };
 
 int cmd_collectives(int argc, char **argv);
+int cmd_config(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
 int cmd_diagnose(int argc, char **argv);
 int cmd_diff(int argc, char **argv);

@@ -217,6 +217,88 @@ static bool add_table_options(
 	return true;
 }
 
+/* ---- rtl.conf ------------------------------------------------------------------------------- */
+
+/* Arguments that it adds, before those of the command line. */
+static int configured;
+
+bool opts_is_configured(const struct argp_state *state)
+{
+	return state->next - 1 <= configured;
+}
+
+const struct argp_option *opts_find_setting(const struct argp *argp,
+	const struct config_setting *setting, char why[CONFIG_FILE_WHY_BYTES])
+{
+	bool flag, is_ambiguous;
+	const struct argp_option *option =
+		find_long(argp->options, setting->key, strlen(setting->key), &is_ambiguous);
+
+	/* A beginning of a name is for the fingers. */
+	if (!option || strcmp(option->name, setting->key)) {
+		snprintf(why, CONFIG_FILE_WHY_BYTES,
+			"%s:%u: [%s] has no key %s; they are the long options of rtl %s --help",
+			setting->path, setting->line, setting->section, setting->key,
+			setting->section);
+		return NULL;
+	}
+	if (!option->arg && config_setting_flag(setting, &flag, why))
+		return NULL;
+	return option;
+}
+
+/* --KEY=VALUE, or --KEY of a flag; NULL: something else stands over it. */
+static char *make_word(const struct argp *argp, const struct config_file *file,
+	const struct config_setting *setting)
+{
+	char why[CONFIG_FILE_WHY_BYTES], variable[64];
+	const struct argp_option *option = opts_find_setting(argp, setting, why);
+	bool is_set = true;
+	char *word;
+	int n;
+
+	if (!option)
+		opts_error("%s", why);
+	if (!option->arg)
+		(void)config_setting_flag(setting, &is_set, why);
+	if (!is_set || config_file_is_overridden(file, setting) ||
+		config_setting_variable(setting, variable))
+		return NULL;
+	n = option->arg ? asprintf(&word, "--%s=%s", setting->key, setting->value)
+			: asprintf(&word, "--%s", setting->key);
+	if (n < 0)
+		opts_error("out of memory");
+	return word;
+}
+
+/* @argv with what rtl.conf has for the verb behind its name. Both stay to the end of the program,
+ * as do other arguments. */
+static char **add_configured(const struct argp *argp, int *argc, char **argv)
+{
+	static struct config_file file;
+	const char *section = strcmp(argv[0], "trace") ? argv[0] : "run";
+	char why[CONFIG_FILE_WHY_BYTES];
+	char **words;
+
+	if (config_file_read(&file, why))
+		opts_error("%s", why);
+	words = calloc((size_t)*argc + file.count + 1, sizeof(*words));
+	if (!words)
+		opts_error("out of memory");
+	words[0] = argv[0];
+	for (size_t i = 0; i < file.count; i++) {
+		char *word = strcmp(file.settings[i].section, section)
+				     ? NULL
+				     : make_word(argp, &file, file.settings + i);
+
+		if (word)
+			words[++configured] = word;
+	}
+	memcpy(words + 1 + configured, argv + 1, (size_t)(*argc - 1) * sizeof(*words));
+	*argc += configured;
+	return words;
+}
+
 void opts_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
 {
 	struct argp_option options[OPTS_NAMES_MAX];
@@ -229,6 +311,8 @@ void opts_parse(const struct argp *argp, int argc, char **argv, unsigned flags, 
 	opts_exit = flags & OPTS_RUN ? CMD_RUN_FAILED : CMD_USAGE;
 	argp_err_exit_status = opts_exit;
 	scan(argp, argc, argv, flags & (OPTS_RUN | OPTS_COMMAND));
+	if (flags & OPTS_CONFIG)
+		argv = add_configured(argp, &argc, argv);
 	r = argp_parse(argp, argc, argv,
 		ARGP_NO_HELP | ARGP_NO_EXIT | ARGP_NO_ERRS |
 			(flags & (OPTS_RUN | OPTS_COMMAND) ? ARGP_IN_ORDER : 0u),

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "proto/settings/config_file.h"
 #include "proto/settings/selection.h"
 
 /* Options end at the first argument, and errors exit with 125, as documented for `rtl run`. */
@@ -20,9 +21,21 @@
 
 /* The verb shows tables, so it also takes --wide and --color (render_be_wide(), color_choose()). */
 #define OPTS_TABLE   4u
+/* The verb takes its settings from rtl.conf (proto/settings/config_file.h); trace has those of run. */
+#define OPTS_CONFIG  8u
 
 /* Parses @argv (argv[0] is the verb) with @argp, whose parser gets @input. */
 void opts_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input);
+
+/* For a parser: whether the current option comes from rtl.conf and not from the command line. */
+bool opts_is_configured(const struct argp_state *state);
+
+/*
+ * Finds the option of @argp that @setting names. Returns NULL with "PATH:LINE: why" in @why if there
+ * is none, or if a flag is neither yes nor no.
+ */
+const struct argp_option *opts_find_setting(const struct argp *argp,
+	const struct config_setting *setting, char why[CONFIG_FILE_WHY_BYTES]);
 
 /* Prints "rtl VERB: <text>" and exits. For a parser, and for a verb after opts_parse(). */
 _Noreturn void opts_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -62,4 +75,5 @@ const char *opts_mode(const char *text);
  */
 void opts_check_variables(const char *mode);
 #define OPTS_MODE_HELP                                                                             \
-	"what to record: lite, standard (default), full, hip, all, off; see RTL_MODE in the README"
+	"what to record: lite, standard (default), full, hip, all, off; see RTL_MODE in the "      \
+	"README"

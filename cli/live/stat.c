@@ -11,6 +11,7 @@
 #include "cli/base/message.h"
 #include "cli/live/stat_outstanding.h"
 #include "cli/live/screen.h"
+#include "cli/live/stat.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 
@@ -81,7 +82,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp parser = {options, parse, "[SESSION]",
+const struct argp stat_argp = {options, parse, "[SESSION]",
 	"A live table of all ranks and GPUs of the sessions that this user may see: rates, drops."
 	"\vLOAD %: time of kernels per time passed; queues at once make it more than 100. IDLE s: "
 	"since the end of the latest kernel. \"-\": not known (yet), which is never 0. \"!\": "
@@ -312,7 +313,7 @@ int cmd_stat(int argc, char **argv)
 {
 	struct stat_options o = {.interval_ns = 2 * SECOND_NS};
 
-	opts_parse(&parser, argc, argv, 0, &o);
+	opts_parse(&stat_argp, argc, argv, OPTS_CONFIG, &o);
 	if (o.is_outstanding)
 		return stat_outstanding(o.socket, o.session, o.is_json);
 	if (o.is_json || o.is_batch || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))

@@ -67,6 +67,38 @@ static void read_categories(struct run_options *options, const char *path)
 			CATEGORIES_BYTES_MAX);
 }
 
+/*
+ * A socket and an output exclude each other, but one in rtl.conf only gives way to the other on the
+ * command line or in the environment.
+ */
+static void choose_private(struct run_options *options, bool is_configured)
+{
+	if (options->is_socket_configured && !is_configured)
+		options->socket = NULL;
+	options->is_private_configured = is_configured;
+}
+
+static void choose_socket(struct run_options *options, bool is_configured)
+{
+	if (options->is_private_configured && !is_configured) {
+		options->output = NULL;
+		options->is_private = false;
+	}
+	options->is_socket_configured = is_configured;
+}
+
+static void choose_by_variables(struct run_options *options, const char *output)
+{
+	const char *socket = getenv("RTL_SOCKET");
+
+	if (options->is_socket_configured && output && *output)
+		options->socket = NULL;
+	if (options->is_private_configured && socket && *socket) {
+		options->output = NULL;
+		options->is_private = false;
+	}
+}
+
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
 	struct run_options *options = state->input;
@@ -77,6 +109,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	case 'o':
 		if (!*value)
 			opts_error("--output: the name is empty");
+		choose_private(options, opts_is_configured(state));
 		options->output = value;
 		return 0;
 	case 'f':
@@ -92,6 +125,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		options->is_verbose = true;
 		return 0;
 	case KEY_PRIVATE:
+		choose_private(options, opts_is_configured(state));
 		options->is_private = true;
 		return 0;
 	case KEY_DEVICE:
@@ -107,6 +141,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		run_exports_take(&options->exports, value);
 		return 0;
 	case KEY_SOCKET:
+		choose_socket(options, opts_is_configured(state));
 		options->socket = opts_socket(value);
 		return 0;
 	case ARGP_KEY_ARGS:
@@ -117,7 +152,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	}
 }
 
-static const struct argp run_argp = {
+const struct argp run_argp = {
 	.options = run_option,
 	.parser = parse_option,
 	.args_doc = "[--] COMMAND [ARGUMENT...]",
@@ -140,9 +175,10 @@ void run_options_parse(struct run_options *options, int argc, char **argv)
 		 */
 		.is_aside = !strcmp(argv[0], "trace"),
 	};
-	opts_parse(&run_argp, argc, argv, OPTS_RUN, options);
+	opts_parse(&run_argp, argc, argv, OPTS_RUN | OPTS_CONFIG, options);
 	if (!options->command || !options->command[0])
 		opts_error("no command to run; rtl %s [options] [--] COMMAND", argv[0]);
+	choose_by_variables(options, output);
 	opts_check_variables(options->mode);
 	choices_check(&options->choices);
 	if (!options->categories && categories && *categories)

@@ -7,6 +7,7 @@
  * thread. These parts write to stderr themselves, because errors of rtl are all that a user of `rtl
  * run` sees of it.
  */
+#include <argp.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -32,6 +33,8 @@ struct run_options {
 	char *categories;
 	struct run_exports exports; /* --export */
 	bool is_private;
+	/* As rtl.conf says it, and nothing else; the latter of the output, too. */
+	bool is_socket_configured, is_private_configured;
 	bool is_forced;
 	bool is_aside; /* trace: an existing output is moved aside */
 	bool is_strict;
@@ -40,6 +43,8 @@ struct run_options {
 	bool is_verbose;
 	char **command;
 };
+
+extern const struct argp run_argp;
 
 /* Exits on --help and on wrong options. */
 void run_options_parse(struct run_options *options, int argc, char **argv);

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collectord/service/configured.h"
 #include "collectord/service/limit_options.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/subordinate_uids.h"
@@ -32,6 +33,7 @@ enum option_key {
 	KEY_SINGLE_TENANT,
 	KEY_SUBUID_FILE,
 	KEY_ALLOW_ROOT,
+	KEY_CHECK,
 };
 
 static const struct argp_option options[] = {
@@ -66,6 +68,10 @@ static const struct argp_option options[] = {
 	{"allow-root", KEY_ALLOW_ROOT, NULL, 0,
 		"go on as root where --db-dir is not the service user's, and through symbolic links of "
 		"other users",
+		0},
+	{"check", KEY_CHECK, NULL, 0,
+		"only see whether these options and rtl.conf can be understood: status 0, or 2 and "
+		"why",
 		0},
 	{"verbose", KEY_VERBOSE, NULL, 0, "say more on stderr", 0},
 	{NULL, 0, NULL, 0, NULL, 0},
@@ -136,6 +142,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	case KEY_SUBUID_FILE:
 		config->subuid_file = argument;
 		return 0;
+	case KEY_CHECK:
+		config->is_check = true;
+		return 0;
 	case KEY_VERBOSE:
 		config->is_verbose = true;
 		return 0;
@@ -159,7 +168,9 @@ static const struct argp argp = {
 	.doc = "Collects what the rtl shims of this node see, one database a session.\v"
 	       "Started as root with no other option it is the node's service: everybody may "
 	       "connect, sessions lie under " CONFIG_SYSTEM_STORE "/<uid>/. Started by a user it "
-	       "stores under $XDG_STATE_HOME/rtl.",
+	       "stores under $XDG_STATE_HOME/rtl. What it is not told it takes from sections service, "
+	       "quota (--quota-...) and retention (--keep-...) of /etc/rtl/rtl.conf and "
+	       "$XDG_CONFIG_HOME/rtl/rtl.conf.",
 };
 
 void config_parse(struct config *config, int argc, char **argv)
@@ -169,6 +180,7 @@ void config_parse(struct config *config, int argc, char **argv)
 		.subuid_file = CONFIG_SUBUID_FILE,
 		.limits = LIMIT_UNSET_ALL};
 	argp_err_exit_status = 2;
+	argv = configured_arguments(options, &argc, argv);
 	argp_parse(&argp, argc, argv, 0, NULL, config);
 }
 

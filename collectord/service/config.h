@@ -24,6 +24,7 @@ struct config {
 	const char *private_session; /* --private-session: its name */
 	bool is_private;	     /* own uid and root only */
 	bool is_verbose;
+	bool is_check; /* only whether all of this can be understood */
 	bool allow_network_fs;
 	bool allow_root; /* --allow-root */
 	bool is_single_tenant; /* in a namespace that hides others, too */

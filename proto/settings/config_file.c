@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+#include "proto/settings/config_file.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proto/base/cleanup.h"
+
+static const char *const sections[] = {
+	"run", "stat", "service", "quota", "retention", "metrics", "cluster"};
+
+void config_file_done(struct config_file *file)
+{
+	for (size_t i = 0; i < file->files; i++) {
+		free(file->paths[i]);
+		free(file->texts[i]);
+	}
+	free(file->settings);
+	*file = (struct config_file){0};
+}
+
+/* NULL: there is no home. */
+static char *user_path(void)
+{
+	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	char *path = NULL;
+	int n = -1;
+
+	if (config && config[0] == '/')
+		n = asprintf(&path, "%s/rtl/rtl.conf", config);
+	else if (home && home[0] == '/')
+		n = asprintf(&path, "%s/.config/rtl/rtl.conf", home);
+	return n < 0 ? NULL : path;
+}
+
+/* ---- a file --------------------------------------------------------------------------------- */
+
+static int fail(char why[CONFIG_FILE_WHY_BYTES], const char *path, int error)
+{
+	snprintf(why, CONFIG_FILE_WHY_BYTES, "%s: %s", path, strerror(-error));
+	return error;
+}
+
+/* *@ret NULL: it is not there; or, of a user whose home this is not (sudo leaves HOME), not for us.
+ */
+static int read_text(const char *path, bool is_system, char **ret, char why[CONFIG_FILE_WHY_BYTES])
+{
+	CLEANUP(free_p) char *text = malloc(CONFIG_FILE_BYTES_MAX + 1);
+	/* A FIFO would be waited for. */
+	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	size_t bytes = 0;
+	ssize_t n = 1;
+
+	*ret = NULL;
+	if (fd < 0)
+		return errno == ENOENT || errno == ENOTDIR || (errno == EACCES && !is_system)
+			       ? 0
+			       : fail(why, path, -errno);
+	if (!text)
+		return fail(why, path, -ENOMEM);
+	while (n > 0 && bytes <= CONFIG_FILE_BYTES_MAX) {
+		n = read(fd, text + bytes, CONFIG_FILE_BYTES_MAX + 1 - bytes);
+		bytes += n > 0 ? (size_t)n : 0;
+	}
+	if (n < 0)
+		return fail(why, path, -errno);
+	if (bytes > CONFIG_FILE_BYTES_MAX || memchr(text, 0, bytes)) {
+		snprintf(why, CONFIG_FILE_WHY_BYTES, "%s: is no configuration of rtl: %s", path,
+			bytes > CONFIG_FILE_BYTES_MAX ? "more than 64 KiB" : "it has zero bytes");
+		return -EINVAL;
+	}
+	text[bytes] = '\0';
+	*ret = TAKE(text);
+	return 0;
+}
+
+/* ---- its lines ------------------------------------------------------------------------------ */
+
+/* Without the blanks around it; cuts @text. */
+static char *trim(char *text)
+{
+	size_t length;
+
+	text += strspn(text, " \t\r");
+	length = strlen(text);
+	while (length && strchr(" \t\r", text[length - 1]))
+		length--;
+	text[length] = '\0';
+	return text;
+}
+
+static const char *find_section(const char *name)
+{
+	for (size_t i = 0; i < sizeof(sections) / sizeof(*sections); i++)
+		if (!strcmp(name, sections[i]))
+			return sections[i];
+	return NULL;
+}
+
+static const struct config_setting *find(
+	const struct config_file *file, size_t first, const struct config_setting *setting)
+{
+	for (size_t i = first; i < file->count; i++)
+		if (!strcmp(file->settings[i].section, setting->section) &&
+			!strcmp(file->settings[i].key, setting->key))
+			return file->settings + i;
+	return NULL;
+}
+
+static int add(struct config_file *file, const struct config_setting *setting)
+{
+	struct config_setting *grown;
+
+	if (file->count == file->capacity) {
+		file->capacity = file->capacity ? 2 * file->capacity : 16;
+		grown = reallocarray(file->settings, file->capacity, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		file->settings = grown;
+	}
+	file->settings[file->count++] = *setting;
+	return 0;
+}
+
+/* What is wrong with a line; NULL: nothing. @first: of this file's settings. */
+static const char *take_line(
+	struct config_file *file, size_t first, char *line, struct config_setting *at)
+{
+	char *equals;
+
+	line = trim(line);
+	if (!*line || *line == '#' || *line == ';')
+		return NULL;
+	if (*line == '[') {
+		size_t length = strlen(line);
+
+		if (line[length - 1] != ']')
+			return "a section ends with ]";
+		line[length - 1] = '\0';
+		at->section = find_section(trim(line + 1));
+		return at->section ? NULL
+				   : "sections are run, stat, service, quota, retention, metrics "
+				     "and cluster";
+	}
+	equals = strchr(line, '=');
+	if (!equals)
+		return "neither [section] nor key = value";
+	if (!at->section)
+		return "it stands before any [section]";
+	*equals = '\0';
+	at->key = trim(line);
+	at->value = trim(equals + 1);
+	if (!*at->key ||
+		strspn(at->key, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(at->key))
+		return "a key is the long name of an option";
+	if (!*at->value)
+		return "the value is missing";
+	if (find(file, first, at))
+		return "this key is given twice";
+	return add(file, at) ? "out of memory" : NULL;
+}
+
+static int read_file(
+	struct config_file *file, char *path, bool is_system, char why[CONFIG_FILE_WHY_BYTES])
+{
+	struct config_setting at = {.path = path};
+	size_t first = file->count;
+	char *text, *next;
+	int r = read_text(path, is_system, &text, why);
+
+	if (r < 0 || !text) {
+		free(path);
+		return r;
+	}
+	file->paths[file->files] = path;
+	file->texts[file->files++] = text;
+	for (char *line = text; line; line = next) {
+		const char *wrong;
+
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		at.line++;
+		wrong = take_line(file, first, line, &at);
+		if (!wrong)
+			continue;
+		snprintf(why, CONFIG_FILE_WHY_BYTES, "%s:%u: %s", path, at.line, wrong);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int config_file_read(struct config_file *ret, char why[CONFIG_FILE_WHY_BYTES])
+{
+	char *system = strdup(CONFIG_FILE_SYSTEM), *user = user_path();
+	int r;
+
+	*ret = (struct config_file){0};
+	if (!system) {
+		free(user);
+		return fail(why, CONFIG_FILE_SYSTEM, -ENOMEM);
+	}
+	r = read_file(ret, system, true, why);
+	if (r == 0 && user)
+		return read_file(ret, user, false, why);
+	free(user);
+	return r;
+}
+
+/* ---- its settings --------------------------------------------------------------------------- */
+
+bool config_file_is_overridden(const struct config_file *file, const struct config_setting *setting)
+{
+	return find(file, (size_t)(setting - file->settings) + 1, setting) != NULL;
+}
+
+const char *config_setting_variable(const struct config_setting *setting, char ret[64])
+{
+	const char *value;
+
+	if ((size_t)snprintf(ret, 64, "RTL_%s", setting->key) >= 64)
+		return NULL;
+	for (char *at = ret; *at; at++)
+		*at = *at == '-' ? '_' : (char)toupper((unsigned char)*at);
+	value = getenv(ret);
+	return value && *value ? value : NULL;
+}
+
+int config_setting_flag(
+	const struct config_setting *setting, bool *ret, char why[CONFIG_FILE_WHY_BYTES])
+{
+	*ret = !strcmp(setting->value, "yes");
+	if (*ret || !strcmp(setting->value, "no"))
+		return 0;
+	snprintf(why, CONFIG_FILE_WHY_BYTES, "%s:%u: %s is yes or no, not %s", setting->path,
+		setting->line, setting->key, setting->value);
+	return -EINVAL;
+}

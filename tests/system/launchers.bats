@@ -178,3 +178,21 @@ closed() { # closed DATABASE: nothing open in it
 	ranks_are b.db 4 slurm
 	accounted b.db
 }
+
+@test "the TaskProlog of examples/slurm has the service record each task of a job that asks for it, and no other job" {
+	load slurm.bash
+	slurm_start "TaskProlog=$here/../../examples/slurm/taskprolog"
+	mkdir store
+	"$collectord" --socket "$work/s.sock" --db-dir "$work/store" >collector.log 2>&1 3>&- &
+	pids+=($!)
+	wait_until listens "$work/s.sock"
+	export RTL_SOCKET=$work/s.sock PATH=$RTL_BUILD/bin:$PATH LD_LIBRARY_PATH=$libdir/softgpu
+	srun -n 2 --overcommit --chdir "$work" "$demo" --steps 2 >plain 2>err
+	[ "$(told plain | wc -l)" -eq 2 ]
+	RTL=1 srun -n 2 --overcommit --chdir "$work" "$demo" --steps 2 >out 2>err
+	is_stored() {
+		[ "$(ls store/*/*.db | wc -l)" -eq 1 ] && [ "$(told out)" = "$(stored "$(echo store/*/*.db)")" ]
+	}
+	wait_until is_stored
+	ranks_are "$(echo store/*/*.db)" 2 slurm
+}

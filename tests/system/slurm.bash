@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # A one-node Slurm of the test's own (munge, controller, node daemon) under $work/slurm.
 
-slurm_start() {
+slurm_start() { # slurm_start [LINE...]: more of slurm.conf
 	local dir=$work/slurm host
 	host=$(hostname -s)
 	mkdir -p "$dir"/spool "$dir"/state
@@ -29,6 +29,7 @@ slurm_start() {
 		NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc)
 		PartitionName=all Nodes=$host Default=YES State=UP
 	CONF
+	[ $# -eq 0 ] || printf '%s\n' "$@" >>"$dir/slurm.conf"
 	export SLURM_CONF=$dir/slurm.conf
 	munged --force --foreground --socket="$dir/munge/socket" --key-file="$dir/munge/key" \
 		--pid-file="$dir/munge/pid" --log-file="$dir/munge/log" --seed-file="$dir/munge/seed" \

@@ -196,3 +196,14 @@ closed() { # closed DATABASE: nothing open in it
 	wait_until is_stored
 	ranks_are "$(echo store/*/*.db)" 2 slurm
 }
+
+@test "torchrun examples/train.py: each of its HIP kernels is in the range of its step, on each rank" {
+	"$rtl" run --device soft -o t.db torchrun --nproc_per_node=2 -t 1 -r 2 --log_dir log --master_port "$(free_port)" \
+		"$here/../../examples/train.py" --steps 4 --kernels 5 --straggler 1 --late-ms 1 >out 2>err || { cat out err; false; }
+	ranks_are t.db 2 torchrun
+	accounted t.db
+	[ "$(sql t.db 'SELECT rank, marker, count(*) FROM kernel GROUP BY 1, 2 ORDER BY 1, 2' | paste -sd ' ')" = \
+		"0|backward|40 0|forward|20 1|backward|40 1|forward|20" ]
+	[ "$("$rtl" timeline --json t.db | jq -c '[.steps.source, .steps.count]')" = '["markers",8]' ]
+	grep -q '^rtl: SIMULATED reason: ' err
+}

@@ -26,6 +26,7 @@ enum export_loss {
 	EXPORT_COPIES,
 	EXPORT_CALLS,
 	EXPORT_RANGES,
+	EXPORT_OPS,
 	EXPORT_COLLECTIVES, /* of one launch, but the first */
 	EXPORT_RANKS,	    /* processes without a rank, where a format has one file a rank */
 	EXPORT_OUTSIDE,	    /* outside of all steps */
@@ -95,6 +96,16 @@ struct export_range {
 	const char *text; /* UTF-8 */
 };
 
+/* Of a framework, as PyTorch's profiler told of it. */
+struct export_op {
+	const struct export_process *process;
+	int64_t tid, start_ns, end_ns, external, sequence, forward_tid;
+	bool has_external, has_sequence, has_forward;
+	bool is_python;		    /* a frame of Python */
+	const char *name;	    /* UTF-8 */
+	const char *shapes, *types; /* JSON; NULL: not known */
+};
+
 enum export_kind {
 	EXPORT_FILE,	 /* a stream, "-" is stdout, .gz by the name */
 	EXPORT_FOLDER,	 /* of streams */
@@ -136,6 +147,7 @@ struct export_format {
 	int (*copy)(struct export_writer *writer, const struct export_copy *copy);
 	int (*call)(struct export_writer *writer, const struct export_call *call);
 	int (*range)(struct export_writer *writer, const struct export_range *range);
+	int (*op)(struct export_writer *writer, const struct export_op *op);
 	int (*end)(struct export_writer *writer);
 	void (*done)(struct export_writer *writer); /* of what state holds, however far it came */
 };

@@ -11,6 +11,7 @@
 /* Of a process: host calls have numbers of 40 bits. */
 #define CALL_NUMBER(id) ((id) & (((int64_t)1 << 40) - 1))
 #define SCHEMA_CALLS	5
+#define SCHEMA_IMPORTS	14
 /* So many rows between two looks at the terminal. */
 #define PROGRESS_ROWS	(1u << 12)
 
@@ -114,7 +115,11 @@ static struct export_collective read_collective(
 static int read_collectives(struct pass *pass, int64_t launch)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask_of(pass->source->query, "export_launched_collectives", launch, &rows);
+	struct query *query = pass->source->query;
+	int r = query_ask_of(query,
+		query_schema(query) >= SCHEMA_IMPORTS ? "export_launched_collectives_imported"
+						      : "export_launched_collectives",
+		launch, &rows);
 
 	pass->is_collective = false;
 	while (!r && (r = query_next(rows)) > 0) {
@@ -319,6 +324,38 @@ static int give_range(struct pass *pass, const struct query_rows *row)
 	return text ? GIVE(pass, range, &range, EXPORT_RANGES) : -ENOMEM;
 }
 
+static void take_number(const struct query_rows *row, int column, bool *has, int64_t *ret)
+{
+	*has = !query_is_null(row, column);
+	*ret = query_integer(row, column);
+}
+
+static int give_op(struct pass *pass, const struct query_rows *row)
+{
+	const char *kind = query_text(row, 5);
+	CLEANUP(free_p) char *name = NULL, *shapes = NULL, *types = NULL;
+	struct export_op op = {
+		.process = find_process(pass, query_integer(row, 0)),
+		.tid = query_integer(row, 1),
+		.start_ns = query_integer(row, 2),
+		.end_ns = query_integer(row, 3),
+		.is_python = kind && !strcmp(kind, "python"),
+	};
+
+	if (!op.process || !takes_times(pass, op.start_ns, op.end_ns))
+		return 0;
+	take_number(row, 6, &op.has_external, &op.external);
+	take_number(row, 7, &op.has_sequence, &op.sequence);
+	take_number(row, 8, &op.has_forward, &op.forward_tid);
+	op.name = name = export_clean(query_text(row, 4));
+	/* SQLite's texts are those of a column until the next one is read. */
+	if (!query_is_null(row, 9))
+		op.shapes = shapes = export_clean(query_text(row, 9));
+	if (!query_is_null(row, 10))
+		op.types = types = export_clean(query_text(row, 10));
+	return name ? GIVE(pass, op, &op, EXPORT_OPS) : -ENOMEM;
+}
+
 static int count_outstanding(struct pass *pass, const struct query_rows *row)
 {
 	const struct export_process *process = find_process(pass, query_integer(row, 0));
@@ -371,6 +408,8 @@ int export_pass(struct export_writer *writers, size_t count)
 		r = give_rows(&pass, "export_calls", give_call);
 	if (!r)
 		r = give_rows(&pass, "export_markers", give_range);
+	if (!r && query_schema(query) >= SCHEMA_IMPORTS)
+		r = give_rows(&pass, "export_ops", give_op);
 	if (!r)
 		r = give_rows(&pass, "export_outstanding", count_outstanding);
 	for (size_t i = 0; i < count && !r; i++)

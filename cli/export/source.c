@@ -13,6 +13,7 @@
 
 /* Host calls came with it, categories with that. */
 #define SCHEMA_CATEGORIES 8
+#define SCHEMA_IMPORTS	  14
 
 /* Shifted by 40 bits it is a number of 63. */
 #define PROCESS_IDS_MAX ((int64_t)1 << 22)
@@ -251,6 +252,8 @@ int export_source_load(struct query *query, const struct verdict *verdict,
 		r = load(ret, "export_communication", mark_communication);
 	if (!r)
 		r = load(ret, "api_names", add_function);
+	if (!r && query_schema(query) >= SCHEMA_IMPORTS)
+		r = load(ret, "export_imported_functions", add_function);
 	if (!r)
 		r = query_number(query, "export_dispatch_count", 0, &dispatches);
 	ret->dispatches = (uint64_t)dispatches;

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "cli/base/array.h"
 #include "cli/base/wrapping.h"
 #include "cli/export/launches.h"
@@ -17,7 +19,8 @@
 #include "cli/export/tracks.h"
 #include "proto/base/cleanup.h"
 
-#define SUFFIX "_trace.json"
+#define SUFFIX	       "_trace.json"
+#define SCHEMA_IMPORTS 14
 
 /* Correlations: calls have their numbers, which are below 2^40; a double holds all of them. */
 #define KERNEL_NUMBERS ((int64_t)1 << 41)
@@ -42,7 +45,10 @@ struct torch {
 	struct rank_files files;
 	struct tracks tracks;
 	struct launches launches;
-	struct idmap named; /* pids and tids that have their names */
+	struct idmap named;	   /* pids and tids that have their names */
+	struct idmap stream_index; /* of a process and queue, in streams */
+	int64_t *streams;	   /* what another tool called the queues of an import */
+	size_t stream_count;
 	struct group *groups;
 	size_t group_count;
 	int64_t base_ns;
@@ -78,6 +84,41 @@ static int load_groups(struct export_writer *w)
 		group->ranks = ranks;
 	}
 	return r;
+}
+
+static int64_t queue_key(int64_t process_id, int64_t queue)
+{
+	return (int64_t)((uint64_t)process_id << 32 ^ (uint64_t)queue);
+}
+
+static int load_streams(struct export_writer *w)
+{
+	struct torch *state = w->state;
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(w->source->query, "export_streams", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		int64_t *grown = grow_by_one(state->streams, state->stream_count, sizeof(*grown));
+		uint32_t *at = idmap_at(&state->stream_index,
+			queue_key(query_integer(rows, 0), query_integer(rows, 1)));
+
+		r = 0;
+		if (grown)
+			state->streams = grown;
+		if (!grown || !at)
+			return -ENOMEM;
+		*at = (uint32_t)state->stream_count;
+		state->streams[state->stream_count++] = query_integer(rows, 2);
+	}
+	return r;
+}
+
+static int64_t queue_of(const struct torch *state, const struct export_kernel *kernel)
+{
+	uint32_t at =
+		idmap_find(&state->stream_index, queue_key(kernel->process->id, kernel->queue));
+
+	return at == IDMAP_NONE ? kernel->queue : state->streams[at];
 }
 
 static const char *find_ranks(const struct torch *state, int64_t comm)
@@ -358,7 +399,7 @@ static void put_kernel_event(struct export_writer *w, const struct rank_file *fi
 		export_workgroups(kernel->grid[0], kernel->workgroup[0]),
 		export_workgroups(kernel->grid[1], kernel->workgroup[1]),
 		export_workgroups(kernel->grid[2], kernel->workgroup[2]), kernel->workgroup[0],
-		kernel->workgroup[1], kernel->workgroup[2], kernel->queue, kernel->id);
+		kernel->workgroup[1], kernel->workgroup[2], queue_of(w->state, kernel), kernel->id);
 	if (kernel->has_graph)
 		fprintf(to, ",\"graph id\":%" PRId64, kernel->graph_exec);
 	if (kernel->has_graph && kernel->has_node)
@@ -544,16 +585,70 @@ static int put_range(struct export_writer *w, const struct export_range *range)
 	return 0;
 }
 
+/* ---- operations ----------------------------------------------------------------------------- */
+
+static const char *comma(bool *is_first)
+{
+	bool was_first = *is_first;
+
+	*is_first = false;
+	return was_first ? "" : ",";
+}
+
+/* As the database has it, which may hold anything; a text that is no JSON is left out. */
+static void put_json(FILE *to, const char *key, const char *text, bool *is_first)
+{
+	json_t *value = text ? json_loads(text, 0, NULL) : NULL;
+
+	if (value)
+		fprintf(to, "%s\"%s\":%s", comma(is_first), key, text);
+	json_decref(value);
+}
+
+static int put_op(struct export_writer *w, const struct export_op *op)
+{
+	CLEANUP(free_p) char *name = export_json(op->name);
+	struct rank_file *file;
+	bool is_first = true;
+	int r = name ? get_file(w, op->process, &file) : -ENOMEM;
+
+	if (r)
+		return r;
+	begin_event(file);
+	fprintf(file->to,
+		"{\"ph\":\"X\",\"cat\":\"%s\",\"name\":%s,\"pid\":%" PRId64 ",\"tid\":%" PRId64,
+		op->is_python ? "python_function" : "cpu_op", name, op->process->pid, op->tid);
+	put_time(w, file->to, op->start_ns, op->end_ns);
+	fputs(",\"args\":{", file->to);
+	if (op->has_external)
+		fprintf(file->to, "%s\"External id\":%" PRId64, comma(&is_first), op->external);
+	if (op->has_sequence)
+		fprintf(file->to, "%s\"Sequence number\":%" PRId64, comma(&is_first), op->sequence);
+	if (op->has_forward)
+		fprintf(file->to, "%s\"Fwd thread id\":%" PRId64, comma(&is_first),
+			op->forward_tid);
+	put_json(file->to, "Input Dims", op->shapes, &is_first);
+	put_json(file->to, "Input type", op->types, &is_first);
+	fputs("}}", file->to);
+	return 0;
+}
+
 /* ---- the files ------------------------------------------------------------------------------ */
 
 static int begin(struct export_writer *w)
 {
 	struct torch *state = w->state;
-	int64_t first = 0;
+	int64_t first = 0, first_op = INT64_MAX;
 	int r = rank_files_begin(w, &state->files);
 
 	if (!r)
 		r = query_number(w->source->query, "export_first", w->source->start_ns, &first);
+	if (!r && query_schema(w->source->query) >= SCHEMA_IMPORTS)
+		r = query_number(w->source->query, "export_first_op", first, &first_op);
+	if (first_op < first)
+		first = first_op;
+	if (!r && query_schema(w->source->query) >= SCHEMA_IMPORTS)
+		r = load_streams(w);
 	/* Sums of doubles are exact to the ns only for small times. */
 	state->base_ns = first > 0 ? first - first % 1000 : 0;
 	return r ? r : load_groups(w);
@@ -586,6 +681,8 @@ static void done(struct export_writer *w)
 	tracks_done(&state->tracks);
 	launches_done(&state->launches);
 	idmap_done(&state->named);
+	idmap_done(&state->stream_index);
+	free(state->streams);
 	for (size_t i = 0; i < state->group_count; i++)
 		free(state->groups[i].ranks);
 	free(state->groups);
@@ -606,6 +703,7 @@ const struct export_format export_torch = {
 	.copy = put_copy,
 	.call = put_call,
 	.range = put_range,
+	.op = put_op,
 	.end = end,
 	.done = done,
 };

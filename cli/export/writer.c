@@ -96,6 +96,7 @@ static const struct {
 	[EXPORT_COPIES] = {"copies", "copies"},
 	[EXPORT_CALLS] = {"host_calls", "host calls"},
 	[EXPORT_RANGES] = {"ranges", "ranges and marks"},
+	[EXPORT_OPS] = {"operations", "operations of a framework"},
 	[EXPORT_COLLECTIVES] = {"collectives", "collectives that share a launch with another one"},
 	[EXPORT_RANKS] = {"processes_without_rank", "processes without a rank"},
 	[EXPORT_OUTSIDE] = {"outside", "times outside of all steps"},

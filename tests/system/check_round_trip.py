@@ -30,6 +30,10 @@ SQL = {
             CASE m.kind WHEN 'mark' THEN m.start_ns ELSE m.end_ns END
         FROM rtl_marker m JOIN rtl_process p ON p.id = m.process_id WHERE m.kind = 'mark' OR m.end_ns IS NOT NULL""",
                "pid rank kind text tid start end"),
+    "ops": ("""SELECT p.pid, p.rank, o.kind, o.name, o.tid, o.start_ns, o.end_ns, o.external_id, o.sequence, o.forward_tid,
+            o.shapes, o.types
+        FROM rtl_op o JOIN rtl_process p ON p.id = o.process_id""",
+            "pid rank kind name tid start end external sequence forward_tid shapes types"),
     "collectives": ("""SELECT p.pid, p.rank, k.op, k.comm, k.comm_size, k.seq, k.count, k.bytes, k.datatype, k.peer,
             k.reduction FROM rtl_collective k JOIN rtl_process p ON p.id = k.process_id""",
                     "pid rank call comm comm_size seq count bytes datatype peer reduction"),
@@ -45,13 +49,13 @@ GEOMETRY = "workgroup_x workgroup_y workgroup_z grid_x grid_y grid_z lds scratch
 
 LOST = {
     "torch": {"kernels": "sequence symbol lds scratch graph_exec", "copies": "", "calls": "result arguments graph_exec",
-              "ranges": "", "collectives": "peer reduction"},
+              "ranges": "", "ops": "", "collectives": "peer reduction"},
     "rocprofv3": {"kernels": "sequence symbol submit tid graph_exec graph", "copies": "submit tid",
-                  "calls": "result arguments graph_exec graph", "ranges": None, "collectives": None},
+                  "calls": "result arguments graph_exec graph", "ranges": None, "ops": None, "collectives": None},
     "rocpd": {"kernels": "sequence symbol submit tid graph_exec", "copies": "submit tid",
-              "calls": "result arguments graph_exec", "ranges": "", "collectives": None},
+              "calls": "result arguments graph_exec", "ranges": "", "ops": None, "collectives": None},
     "rpd": {"kernels": f"sequence symbol submit tid graph_exec {GEOMETRY}", "copies": "bytes source target submit tid",
-            "calls": "result arguments graph_exec", "ranges": "", "collectives": None},
+            "calls": "result arguments graph_exec", "ranges": "", "ops": None, "collectives": None},
 }
 NO_CALL = {"call": None, "call_start": None, "call_tid": None}
 
@@ -64,7 +68,8 @@ def whole_groups(row):
     """A grid is a number of workgroups there."""
     for side in "xyz":
         group = row["workgroup_" + side]
-        row["grid_" + side] = -(-row["grid_" + side] // group) * group
+        if group:
+            row["grid_" + side] = -(-row["grid_" + side] // group) * group
 
 
 def rpd_text(text):

@@ -129,7 +129,7 @@ def main():
             FROM rtl_collective_kernel j JOIN rtl_collective k ON k.id = j.collective_id
             WHERE k.graph_launch_id IS NULL ORDER BY k.id DESC"""):
         collective[row[0]] = row[1:]
-    kernels, copies, calls, ranges = {}, {}, set(), set()
+    kernels, copies, calls, ranges, ops = {}, {}, set(), set(), collections.Counter()
     for path in sorted(pathlib.Path(sys.argv[2]).iterdir()):
         file = File(path, db)
         rank = file.check_rank(db)
@@ -165,10 +165,20 @@ def main():
             start = ns(event["ts"]) + file.base
             end = start + ns(event.get("dur", "0"))
             ranges.add((process, event["args"]["roctx id"], event["name"], start, end))
+        for event in file.of["cpu_op"] + file.of["python_function"]:
+            args = event["args"]
+            ops[(process, event["cat"], event["name"], event["tid"], *file.span(event), args.get("External id"),
+                 args.get("Sequence number"), args.get("Fwd thread id"), json.dumps(args.get("Input Dims")),
+                 json.dumps(args.get("Input type")))] += 1
+    assert ops == collections.Counter(
+        (row[0], "python_function" if row[1] == b"python" else "cpu_op", plain(row[2]), *row[3:9],
+         *(json.dumps(json.loads(text or "null")) for text in row[9:])) for row in db.execute(
+        """SELECT process_id, kind, name, tid, start_ns, end_ns, external_id, sequence, forward_tid, shapes, types
+           FROM rtl_op"""))
     assert kernels == {row[0]: (row[1], row[2], plain(row[3]), *row[4:9], *(-(-g // w) for g, w in
                        zip(row[9:12], row[6:9])), row[12]) for row in db.execute(
         """SELECT o.id, process_id, gpuId, s.string, o.start, o."end", workgroupX, workgroupY, workgroupZ, gridX, gridY,
-           gridZ, queueId FROM rocpd_op o JOIN rocpd_string s ON s.id = o.description_id WHERE o.start IS NOT NULL""")}
+           gridZ, coalesce(stream, queueId) FROM rocpd_op o JOIN rocpd_string s ON s.id = o.description_id WHERE o.start IS NOT NULL""")}
     assert copies == {row[:2]: (row[2], COPY_NAMES[plain(row[3])], *row[4:]) for row in db.execute(
         """SELECT process_id, copyId, coalesce(source_gpuId, target_gpuId), direction, start_ns, end_ns, bytes
            FROM rtl_copy WHERE start_ns IS NOT NULL AND coalesce(source_gpuId, target_gpuId) IS NOT NULL""")}
@@ -178,7 +188,7 @@ def main():
         """SELECT process_id, roctxId, text, start_ns, CASE kind WHEN 'mark' THEN start_ns ELSE end_ns END
            FROM rtl_marker WHERE end_ns IS NOT NULL OR kind = 'mark'""")}
     print(f"kernels {len(kernels)}, copies {len(copies)}, calls {len(calls)}, ranges {len(ranges)}, "
-          f"doorbells {totals['doorbells']}, collectives {totals['collectives']}")
+          f"doorbells {totals['doorbells']}, collectives {totals['collectives']}, ops {sum(ops.values())}")
 
 
 main()

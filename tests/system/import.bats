@@ -222,7 +222,10 @@ refused() { # refused FILE PATTERN
 	python3 "$here/fixture_ranks.py" overlap "$here/../../collectord/db/schema" overlap.db
 	python3 "$here/fixture_tree.py" plain "$here/../../collectord/db/schema" plain.db
 	"$rtl" run -q -o run.db --mode full --device soft -- "$demo" --ranks 2 --steps 2
-	for kind in overlap plain run $(seq "${RTL_TEST_LONG:+20}2"); do
+	trace 0 2 >rank0.json
+	trace 1 2 >rank1.json
+	"$rtl" import -o imported.db rank0.json rank1.json
+	for kind in overlap plain run imported $(seq "${RTL_TEST_LONG:+20}2"); do
 		[ -e "$kind.db" ] || python3 "$here/fixture_random.py" "$kind" "$here/../../collectord/db/schema" "$kind.db"
 		"$rtl" export --torch torch --rocprofv3 rocprofv3 --rocpd rocpd --rpd rpd "$kind.db"
 		for format in torch rocprofv3 rocpd rpd; do
@@ -234,9 +237,21 @@ refused() { # refused FILE PATTERN
 		rm -rf torch rocprofv3 rocpd rpd "$kind.db"
 	done
 	# All kinds of rows were there.
-	for kind in kernels copies calls ranges collectives; do
+	for kind in kernels copies calls ranges ops collectives; do
 		grep -Eq "^torch: $kind: [1-9]" lost
 	done
+}
+
+@test "a real PyTorch trace that is exported and imported again has equal rows" {
+	local file
+	for file in "$traces"/*.json.gz; do
+		rm -rf torch
+		"$rtl" import -f -o once.db "$file"
+		"$rtl" export --torch torch once.db
+		"$rtl" import -f -o twice.db torch/*
+		python3 "$here/check_round_trip.py" torch once.db twice.db >>equal
+	done
+	grep -q '^torch: ops: 603 rows equal; lost: nothing$' equal
 }
 
 tool_trace() { # tool_trace KIND OUT

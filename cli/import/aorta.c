@@ -59,7 +59,8 @@ static int add_value(
 }
 
 /* Of a line itself. */
-static int line_value(struct reading *r, const char *key, const char *text, size_t length)
+static int line_value(
+	struct reading *r, enum json_kind kind, const char *key, const char *text, size_t length)
 {
 	static const char *const metrics[] = {"loss", "lr", "grad_norm", "epoch"};
 	const struct {
@@ -70,12 +71,12 @@ static int line_value(struct reading *r, const char *key, const char *text, size
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
 		if (!strcmp(numbers[i].key, key))
-			return decimal_whole(text, length, numbers[i].to)
+			return kind == JSON_NUMBER && decimal_whole(text, length, numbers[i].to)
 				       ? 0
 				       : json_refuse(
 						 &r->stream, "a rank or step is no whole number");
 	for (size_t i = 0; i < sizeof(metrics) / sizeof(*metrics); i++)
-		if (!strcmp(metrics[i], key))
+		if (kind == JSON_NUMBER && !strcmp(metrics[i], key))
 			return add_value(r, "", key, text, length);
 	return 0;
 }
@@ -86,10 +87,10 @@ static int on_value(void *context, enum json_kind kind, const char *text, size_t
 	struct json_stream *s = &r->stream;
 	const char *key = s->depth ? s->key[s->depth - 1].text : "";
 
+	if (s->depth == 1 && kind != JSON_NULL)
+		return line_value(r, kind, key, text, length);
 	if (kind != JSON_NUMBER)
 		return 0;
-	if (s->depth == 1)
-		return line_value(r, key, text, length);
 	if (!JSON_IS(s, 1, "profile"))
 		return 0;
 	if (s->depth == 2 && !strcmp(key, "total_ms")) {

@@ -72,6 +72,17 @@ static int64_t end_of(int64_t start_ns, int64_t duration_ns)
 	return __builtin_add_overflow(start_ns, duration_ns, &end) ? -1 : end;
 }
 
+/* Of the call that caused a row, where it was recorded and asked for; @begin: the column of its
+ * begin, then come its thread and its function, and @end is that of its end. */
+static const struct export_name *find_function(
+	const struct pass *pass, const struct query_rows *row, int64_t call, int begin, int end)
+{
+	if (call <= 0 || query_is_null(row, begin) ||
+		!export_has_time(pass->source, query_integer(row, begin), query_integer(row, end)))
+		return NULL;
+	return export_name_find(&pass->source->functions, query_integer(row, begin + 2));
+}
+
 #define GIVE(pass, kind, row, loss)                                                                \
 	({                                                                                         \
 		int given_ = 0;                                                                    \
@@ -208,10 +219,7 @@ static int give_kernel(struct pass *pass, const struct query_rows *row)
 		kernel.name = &unnamed;
 	if (kernel.submit_ns < 0 || kernel.submit_ns > kernel.start_ns)
 		kernel.has_submit = false;
-	if (kernel.call > 0 && !query_is_null(row, 21) &&
-		export_has_time(pass->source, kernel.call_start_ns, query_integer(row, 26)))
-		kernel.function =
-			export_name_find(&pass->source->functions, query_integer(row, 23));
+	kernel.function = find_function(pass, row, kernel.call, 21, 26);
 	for (int i = 0; i < 3; i++) {
 		kernel.workgroup[i] = query_integer(row, 13 + i);
 		kernel.grid[i] = query_integer(row, 16 + i);
@@ -253,9 +261,7 @@ static int give_copy(struct pass *pass, const struct query_rows *row)
 	}
 	if (!takes_times(pass, copy.start_ns, copy.end_ns))
 		return 0;
-	if (copy.call > 0 && !query_is_null(row, 14) &&
-		export_has_time(pass->source, copy.call_start_ns, query_integer(row, 17)))
-		copy.function = export_name_find(&pass->source->functions, query_integer(row, 16));
+	copy.function = find_function(pass, row, copy.call, 14, 17);
 	return GIVE(pass, copy, &copy, EXPORT_COPIES);
 }
 

@@ -69,16 +69,24 @@ int rank_files_get(struct export_writer *writer, struct rank_files *files,
 	return file->to ? 1 : -EIO;
 }
 
-int rank_files_end(struct export_writer *writer, struct rank_files *files)
+int rank_files_end(struct export_writer *writer, struct rank_files *files,
+	void (*last)(struct rank_file *file))
 {
 	int r = 0;
 
-	for (size_t i = 0; i < writer->source->process_count; i++) {
+	for (size_t i = 0; i < writer->source->process_count && !r; i++) {
 		struct rank_file *file = files->items + i;
+		FILE *to = file->to;
 
-		if (file->to && output_folder_close(&writer->folder, file->to, file->name))
-			r = -EIO;
+		if (!to)
+			continue;
+		last(file);
+		fputs(",\n\"rtlLeftOut\":", to);
+		r = export_put_left_out(to, writer);
+		fputs("}\n", to);
 		file->to = NULL;
+		if (output_folder_close(&writer->folder, to, file->name))
+			r = -EIO;
 	}
 	return r;
 }

@@ -28,6 +28,10 @@ int rank_files_begin(const struct export_writer *writer, struct rank_files *ret)
  */
 int rank_files_get(struct export_writer *writer, struct rank_files *files,
 	const struct export_process *process, const char *suffix, struct rank_file **ret);
-/* 0 or -errno after a line. */
-int rank_files_end(struct export_writer *writer, struct rank_files *files);
+/*
+ * Ends each file, whose document is an object: @last writes what its rows lack, and what was left
+ * out follows as the last member. 0 or -errno after a line.
+ */
+int rank_files_end(struct export_writer *writer, struct rank_files *files,
+	void (*last)(struct rank_file *file));
 void rank_files_done(const struct export_writer *writer, struct rank_files *files);

@@ -236,24 +236,15 @@ static int begin(struct export_writer *w)
 	return rank_files_begin(w, &((struct rocprofv3 *)w->state)->files);
 }
 
+static void end_records(struct rank_file *file)
+{
+	enter(file, SECTION_END);
+	fputs("}}]", file->to);
+}
+
 static int end(struct export_writer *w)
 {
-	struct rocprofv3 *state = w->state;
-
-	for (size_t i = 0; i < w->source->process_count; i++) {
-		struct rank_file *file = state->files.items + i;
-		int r;
-
-		if (!file->to)
-			continue;
-		enter(file, SECTION_END);
-		fputs("}}],\n\"rtlLeftOut\":", file->to);
-		r = export_put_left_out(file->to, w);
-		if (r)
-			return r;
-		fputs("}\n", file->to);
-	}
-	return rank_files_end(w, &state->files);
+	return rank_files_end(w, &((struct rocprofv3 *)w->state)->files, end_records);
 }
 
 static void done(struct export_writer *w)

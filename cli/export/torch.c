@@ -654,23 +654,14 @@ static int begin(struct export_writer *w)
 	return r ? r : load_groups(w);
 }
 
+static void end_events(struct rank_file *file)
+{
+	fputs("\n]", file->to);
+}
+
 static int end(struct export_writer *w)
 {
-	struct torch *state = w->state;
-
-	for (size_t i = 0; i < w->source->process_count; i++) {
-		const struct rank_file *file = state->files.items + i;
-		int r;
-
-		if (!file->to)
-			continue;
-		fputs("\n],\n\"rtlLeftOut\":", file->to);
-		r = export_put_left_out(file->to, w);
-		if (r)
-			return r;
-		fputs("}\n", file->to);
-	}
-	return rank_files_end(w, &state->files);
+	return rank_files_end(w, &((struct torch *)w->state)->files, end_events);
 }
 
 static void done(struct export_writer *w)

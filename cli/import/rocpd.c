@@ -36,11 +36,18 @@ static int take_times(struct reading *r, sqlite3_stmt *rows, const char *table, 
 				   : 0;
 }
 
-/* The questions below are about one process, whose row in the table of them is @pid. */
-static void of_process(sqlite3_stmt *rows, const char *guid, int64_t pid)
+/* Of a question about one process, whose row in the table of them is @pid. */
+static int take_rows(struct reading *r, struct trace_process *process, sqlite3_stmt *rows,
+	const char *guid, int64_t pid,
+	int (*take)(struct reading *r, struct trace_process *process, sqlite3_stmt *rows))
 {
+	int e = 0;
+
 	sqlite3_bind_text(rows, 1, guid, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(rows, 2, pid);
+	while (!e && (e = foreign_next(r->file, rows)) > 0)
+		e = take(r, process, rows);
+	return e;
 }
 
 /* ---- regions: calls and ranges ---- */
@@ -97,10 +104,7 @@ static int read_regions(
 		"LEFT JOIN rocpd_info_thread t ON t.guid = g.guid AND t.id = g.tid "
 		"WHERE g.guid = ?1 AND g.pid = ?2");
 
-	of_process(rows, guid, pid);
-	while (!e && (e = foreign_next(r->file, rows)) > 0)
-		e = take_region(r, process, rows);
-	return e;
+	return e ? e : take_rows(r, process, rows, guid, pid, take_region);
 }
 
 /* ---- kernels ---- */
@@ -172,10 +176,7 @@ static int read_kernels(
 		"WHERE k.guid = ?1 AND k.pid = ?2",
 		r->gpu_column);
 
-	of_process(rows, guid, pid);
-	while (!e && (e = foreign_next(r->file, rows)) > 0)
-		e = take_kernel(r, process, rows);
-	return e;
+	return e ? e : take_rows(r, process, rows, guid, pid, take_kernel);
 }
 
 /* ---- copies ---- */
@@ -216,10 +217,7 @@ static int read_copies(
 		"WHERE c.guid = ?1 AND c.pid = ?2",
 		r->gpu_column, r->gpu_column);
 
-	of_process(rows, guid, pid);
-	while (!e && (e = foreign_next(r->file, rows)) > 0)
-		e = take_copy(r, process, rows);
-	return e;
+	return e ? e : take_rows(r, process, rows, guid, pid, take_copy);
 }
 
 /* ---- processes ---- */

@@ -19,7 +19,7 @@ struct pass {
 	const struct export_source *source;
 	struct export_writer *writers;
 	size_t count;
-	bool has_collectives;
+	bool has_collectives, takes_ops;
 	/* Of the last launch that was asked for: a launch has many kernels. */
 	int64_t launch;
 	char datatype[32];
@@ -350,6 +350,8 @@ static int give_op(struct pass *pass, const struct query_rows *row)
 
 	if (!op.process || !takes_times(pass, op.start_ns, op.end_ns))
 		return 0;
+	if (!pass->takes_ops)
+		return GIVE(pass, op, &op, EXPORT_OPS); /* they are counted */
 	take_number(row, 6, &op.has_external, &op.external);
 	take_number(row, 7, &op.has_sequence, &op.sequence);
 	take_number(row, 8, &op.has_forward, &op.forward_tid);
@@ -401,6 +403,8 @@ int export_pass(struct export_writer *writers, size_t count)
 	int r = query_number(query, "export_has_collectives", 0, &collectives);
 
 	pass.has_collectives = collectives;
+	for (size_t i = 0; i < count; i++)
+		pass.takes_ops |= writers[i].format->op != NULL;
 	progress_begin("export");
 	for (size_t i = 0; i < count && !r; i++)
 		if (writers[i].format->begin)

@@ -15,10 +15,10 @@
 
 /* --cause late-host and others: what a batch is late; three times what a step takes. */
 #define STEP_LATE_NS   40000000
-/* --cause checkpoint: how long its rank does nothing else. */
-#define STEP_SAVE_NS   900000000
+/* --cause checkpoint: how long its rank does nothing else: longer than a busy machine stalls. */
+#define STEP_SAVE_NS	   4000000000
 /* --cause compile: how long all ranks do nothing else in each of the first steps. */
-#define STEP_COMPILE_NS	   300000000
+#define STEP_COMPILE_NS	   1500000000
 #define STEP_COMPILE_STEPS 3
 /* --cause launch-bound: launches a step, and what the host does for each; more than they take. */
 #define STEP_LAUNCHES  200
@@ -122,28 +122,29 @@ static int step_submit(struct step_run *run, int step, bool hangs)
 /* For a batch that its loader has not ready in time, or until something is saved. */
 static void step_wait_for_batch(const struct options *opt, int rank, int step)
 {
-	struct timespec left = {0};
+	struct timespec left;
+	int64_t ns = 0;
 
 	switch (opt->cause) {
 	case CAUSE_LATE_HOST:
-		left.tv_nsec = STEP_LATE_NS;
+		ns = STEP_LATE_NS;
 		break;
 	case CAUSE_LATE_RANK:
-		left.tv_nsec = rank == 1 ? STEP_LATE_NS : 0;
+		ns = rank == 1 ? STEP_LATE_NS : 0;
 		break;
 	case CAUSE_LATE_IN_TURN:
-		left.tv_nsec = rank == 1 + step % 2 ? STEP_LATE_NS : 0;
+		ns = rank == 1 + step % 2 ? STEP_LATE_NS : 0;
 		break;
 	case CAUSE_COMPILE:
-		left.tv_nsec = step < STEP_COMPILE_STEPS ? STEP_COMPILE_NS : 0;
+		ns = step < STEP_COMPILE_STEPS ? STEP_COMPILE_NS : 0;
 		break;
 	case CAUSE_CHECKPOINT:
-		left.tv_nsec = rank == 0 && step == opt->steps / 2 ? STEP_SAVE_NS : 0;
+		ns = rank == 0 && step == opt->steps / 2 ? STEP_SAVE_NS : 0;
 		break;
 	default:
 		return;
 	}
-
+	left = (struct timespec){ns / 1000000000, ns % 1000000000};
 	while (nanosleep(&left, &left))
 		;
 }

@@ -157,10 +157,12 @@ run tsan build/tsan -R '^(unit|capture|shim)\.|^softgpu\.(direct|script|topology
 # What strangers send, made worse; with --long a minute of each target.
 [ -z "$long" ] || export RTL_TEST_LONG=1
 await fuzz
+# What all builds took counts from here on, and is told already.
+wait "$builder" || true
+took tests
 run fuzz build/fuzz -R '^fuzz\.'
 
 # The processor time of what was started here, builds included.
-wait "$builder" || true
 times >build/times
 awk 'NR == 2 { print "\nprocessor time: " $1 " user, " $2 " system" }' build/times
 echo "$passed passed, $failed failed"

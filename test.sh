@@ -93,7 +93,7 @@ run_asan() {
 	local never='^(model|lint|systemd)\.|^integration\.(manual|other_tools|packaging)$' leaks='^(unit|capture|shim|workload)\.|^reliability\.memory_|^hostile\.frames$'
 	local often='^register\.|^calls\.calls$'
 	often+='|^guest\.(daemon|exec|fork_among_threads|opened_again|sigprof|spawn|two_runtimes|vfork)$'
-	often+='|^hostile\.(fuse_holds|held_.*|killed|locks|names|passed|requests|symbols|tenant_flush|tenant_kills)$'
+	often+='|^hostile\.(fuse_holds|held_.*|killed|names|passed|symbols|tenant_flush|tenant_kills)$'
 	often+='|^integration\.(copies|cut|export|keeper|live|markers|outstanding|service|timestamp_faults)$'
 	often+='|^reliability\.(disk_full|fault_points|flips_.*|kill_both.*|restart)$'
 

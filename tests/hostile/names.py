@@ -25,6 +25,8 @@ import hostile_names
 from node import fail, wait_for
 
 DEADLINE_S = 900
+# The colour of a verdict is all that rtl itself sends to steer a terminal (cli/base/color.c).
+VERDICT_COLOUR = re.compile(rb"^((?:SIMULATED )?)\x1b\[(?:1;31|36|32)m(INCOMPLETE|RUNNING|complete)\x1b\[0m:", re.M)
 # What changes order or shows nothing, besides C0 and C1: as cli/base/escape.c.
 UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
                     "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
@@ -194,7 +196,7 @@ def check_pages(rtl, paths):
 def check_terminal(rtl, path):
     for verb in WHOLE:
         data = rtl.run_on_terminal([verb, path])
-        text_of(data.replace(b"\r\n", b"\n"), "rtl %s on a terminal" % verb)
+        text_of(VERDICT_COLOUR.sub(rb"\1\2:", data.replace(b"\r\n", b"\n")), "rtl %s on a terminal" % verb)
     # ncurses writes sequences of its own, but neither titles, nor the clipboard, nor C1.
     data = rtl.run_on_terminal(["stat", "--count", "1"])
     for bad in (b"\x1b]", b"\x1bP", b"\x1b[6n", b"\xc2\x9b", b"\x9b31m", b"\xe2\x80\xae"):

@@ -75,6 +75,9 @@ ask() {
 	same outstanding outstanding-*.json
 
 	ask diff-slow diff --json run-reference.db run-slow.db
+	cp run-slow.db run-renamed.db
+	sqlite3 run-renamed.db "UPDATE rocpd_string SET string = 'fused(float*)' WHERE string LIKE 'gemm%'"
+	ask diff-renamed diff --json run-reference.db run-renamed.db
 	# Not comparable: status 4, and a document.
 	run -4 ask diff-absent diff --json run-reference.db run-absent.db
 	ask diff-collectives diff --json late.db late.db

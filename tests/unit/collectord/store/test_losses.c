@@ -208,7 +208,7 @@ static void losses_of_before_are_kept(void **state)
 	store_free(h->store);
 	assert_int_equal(sqlite3_open(h->path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db,
-				 "DROP VIEW rtl_op; DROP VIEW rtl_host_call; DROP VIEW rocpd_op; "
+				 "DROP VIEW kernel; DROP VIEW rtl_op; DROP VIEW rtl_host_call; DROP VIEW rocpd_op; "
 				 "DROP VIEW rtl_collective; DROP VIEW rtl_metric; "
 				 "DROP VIEW rtl_account; CREATE VIEW rtl_host_call AS SELECT 1; "
 				 "CREATE VIEW rocpd_op AS SELECT 1; "

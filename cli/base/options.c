@@ -276,9 +276,9 @@ static char *make_word(const struct argp *argp, const struct config_file *file,
 static char **add_configured(const struct argp *argp, int *argc, char **argv)
 {
 	static struct config_file file;
+	static char **words;
 	const char *section = strcmp(argv[0], "trace") ? argv[0] : "run";
 	char why[CONFIG_FILE_WHY_BYTES];
-	char **words;
 
 	if (config_file_read(&file, why))
 		opts_error("%s", why);

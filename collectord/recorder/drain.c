@@ -39,9 +39,10 @@ bool drain_spend(struct drain *drain, uint64_t records)
 }
 
 /*
- * Its last frame was published and what lay in it given back before it said so, and nobody recorded
- * anything any more: slots and rings, most of a recorder, hold nothing. Who lies loses his own, and
- * the books tell.
+ * True if a dead process sent its Bye. Before that the shim published its last frame and freed the
+ * slots and ring entries in it, and recorded nothing afterwards. So the slots and rings, most of a
+ * recorder, hold nothing. A process that lies about this loses only its own records, and the
+ * counters show it.
  */
 static bool has_ended_well(const struct drain *drain)
 {
@@ -52,14 +53,14 @@ static int begin(struct drain *drain)
 {
 	const struct recorder_header *h = &drain->reader.header;
 
-	/* Those that are ready and were never dispatched with lie in pages that nobody wrote. */
+	/* Slots that are ready but were never used lie in pages that were never written. */
 	if (!has_ended_well(drain))
 		drain->slot_count =
 			recorder_reader_written(&drain->reader, &h->slots, h->slots_used);
 	return drain_begin_slots(drain);
 }
 
-/* Behind the slots: what is in one of them is counted here. */
+/* Runs after the slots were copied: a dispatch that is in a slot is then counted here. */
 static int read_queues(struct drain *drain)
 {
 	const struct recorder_header *h = &drain->reader.header;
@@ -72,7 +73,7 @@ static int read_queues(struct drain *drain)
 
 /* ---- definitions and anchors ------------------------------------------------------------- */
 
-/* Some 64 bytes are a definition, which costs what a record does. */
+/* A definition takes about 64 bytes and costs as much as a record. */
 #define DEFINE_BYTES 64u
 
 static int take_defines(struct drain *drain)
@@ -108,7 +109,8 @@ static int take_anchors_of(struct drain *drain, unsigned gpu)
 	if (r < 0)
 		return r;
 	process_clock_set_rate(&process->clock[gpu], anchors.tick_hz);
-	/* The oldest of a full ring may be half overwritten by one that was not counted. */
+	/* The oldest anchor of a full ring may be half overwritten by one that is not counted
+	 * yet. */
 	first = anchors.count < RECORDER_ANCHORS ? 0 : anchors.count - RECORDER_ANCHORS + 1;
 	for (uint64_t i = first; r == 0 && i < anchors.count; i++) {
 		const struct recorder_anchor *from = &anchors.entry[i % RECORDER_ANCHORS];
@@ -134,7 +136,7 @@ static int take_anchors(struct drain *drain)
 
 /* ---- cells -------------------------------------------------------------------------------- */
 
-/* 1: whole. 0: not of this number, or torn. */
+/* 1: @cell is whole. 0: it has another number, or it is torn. */
 static int get_cell(const struct drain *drain, uint64_t number, struct recorder_cell *cell)
 {
 	const struct recorder_region *cells = &drain->reader.header.cells;
@@ -181,8 +183,9 @@ static void count_unreadable(struct drain *drain, const struct recorder_cell *ce
 }
 
 /*
- * A frame that cannot be read. Its records are lost unless it is the last one, whose slots may
- * not have been freed yet: then it does not count as published. 1: go on behind it.
+ * Passes over a frame that cannot be read. Its records are lost, unless it is the last frame, whose
+ * slots may not have been freed yet: that one does not count as published. 1: go on with the next
+ * frame.
  */
 static int pass_unreadable(
 	struct drain *drain, const struct recorder_cell *cell, struct recorder_cell *after)
@@ -199,7 +202,8 @@ static int pass_unreadable(
 	return r;
 }
 
-/* Where the file has lost what it acknowledged, what the recorder still has begins later. */
+/* If the file has lost acknowledged frames, the first frame that the recorder still has comes
+ * later. */
 static int pass_gap(struct drain *drain, struct recorder_cell *cell)
 {
 	struct process *process = drain->process;
@@ -209,7 +213,7 @@ static int pass_gap(struct drain *drain, struct recorder_cell *cell)
 	if (!drain->writer->is_resumed || process->frame >= drain->reader.header.published)
 		return 0;
 	r = recorder_reader_find_cell(&drain->reader, process->frame, cell, &number);
-	/* As of a frame that is sent: the file has no greater number. */
+	/* The limit for frames that are sent, too: the database stores no greater number. */
 	if (r < 0 || !number || number > INT64_MAX)
 		return r;
 	process->ledger.loss[LEDGER_MISSING_FRAMES] += number - process->frame - 1;
@@ -217,7 +221,7 @@ static int pass_gap(struct drain *drain, struct recorder_cell *cell)
 	return 0;
 }
 
-/* The next one. 1: go on; 0: that was the last. */
+/* Takes the next cell. 1: go on; 0: there is none. */
 static int take_next_cell(struct drain *drain)
 {
 	int r = get_cell(drain, drain->process->frame + 1, drain->cell);
@@ -242,15 +246,15 @@ static int begin_cells(struct drain *drain)
 }
 
 /*
- * Who lives publishes on, and defines what is in that: the definitions that were read are those of
- * what was published before. What comes later was in a slot then.
+ * A living process goes on publishing frames, which refer to definitions that were not read. Frames
+ * published after the header was read are left out: their records were in slots at that time.
  */
 static bool is_later(const struct drain *drain)
 {
 	return drain->is_alive && drain->process->frame >= drain->reader.header.published;
 }
 
-/* A record of a frame has more bytes than that. */
+/* A record takes more than 16 bytes of a frame. */
 #define CELL_RECORD_BYTES 16u
 
 static int take_cells(struct drain *drain)
@@ -313,10 +317,10 @@ static int settle(struct drain *drain)
 
 	ledger->loss[LEDGER_NAMES] += intern_take_overflowed(&drain->writer->intern) +
 				      defines_take_left_out(&drain->process->defines);
-	/* Acknowledged and lost all the same: only a power cut does that. */
+	/* A frame that was acknowledged is missing: only a power cut does that. */
 	last = drain->process->frame > drain->last_unreadable ? drain->process->frame
 							      : drain->last_unreadable;
-	/* And what a living process does from now on nobody records. */
+	/* Nothing records what a living process does from now on, so its tail is unknown. */
 	if (drain->is_alive || drain->reader.header.published > last)
 		ledger->loss[LEDGER_UNKNOWN_TAIL] = 1;
 	ledger_settle(ledger, drain->is_alive);
@@ -324,14 +328,14 @@ static int settle(struct drain *drain)
 	return 0;
 }
 
-/* So many rows are looked for at a time. */
+/* Number of ledger rows that one step writes at most. */
 #define SAVE_ROWS 64u
 
-/* What is left for the end of the process is little. */
+/* Saves the ledger now, so that little is left to write when the process is ended. */
 static int save_books(struct drain *drain)
 {
 	struct statements *statements = &drain->writer->statements;
-	/* The records first, as at any commit. */
+	/* The records are written before the counters, as at any commit. */
 	int r = feed_flush(drain->writer->feed);
 	uint64_t rows;
 
@@ -346,7 +350,8 @@ static int save_books(struct drain *drain)
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-/* In this order. 0: over; DRAIN_MORE: to be called again; -ENOMEM, -EBADMSG, database_errno(). */
+/* The phases in their order. 0: over; DRAIN_MORE: call again; -ENOMEM, -EBADMSG,
+ * database_errno(). */
 static int (*const phases[])(struct drain *) = {begin, drain_copy_slots, read_queues, take_defines,
 	take_anchors, take_cells, drain_keep_shapes, drain_take_slots, take_events, take_counters,
 	take_queue_counters, settle, save_books};
@@ -366,7 +371,7 @@ static int count_only(struct drain *drain, enum ledger_loss why)
 	if (r < 0)
 		return r;
 	ledger_give_up(ledger, why);
-	/* What the host did is not counted one by one. */
+	/* Markers, calls and copies that are lost here are not counted one by one. */
 	if (header->process[RTL_P_markers_begun] || header->process[RTL_P_calls_begun] ||
 		header->process[RTL_P_copies_recorded])
 		ledger->loss[LEDGER_UNKNOWN_TAIL] = 1;
@@ -410,7 +415,7 @@ int drain_new(struct writer *writer, struct process *process, int memfd, bool is
 	r = recorder_reader_open(&drain->reader, memfd, process->boot_id, process->token);
 	if (r == -ENODATA)
 		process->is_drained = true;
-	/* There is nothing to read, or nothing that could be. */
+	/* The recorder is empty or invalid, so no phase runs. */
 	if (r < 0)
 		drain->phase = PHASES;
 	r = r == -ENODATA ? 0 : bad_recorder(process, r);

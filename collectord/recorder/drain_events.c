@@ -10,16 +10,16 @@
 #include "collectord/ingest/markers.h"
 #include "proto/base/cleanup.h"
 
-/* Of markers, of calls, and the spare one of those. */
+/* The rings are: markers, calls, spare calls. */
 #define RINGS 3u
 
-/* A whole entry that no stored frame holds. */
+/* A whole entry that is in no stored frame. */
 struct event_found {
 	uint64_t position;
 	const struct recorder_event *event;
 };
 
-/* Those of a chunk that are not taken yet. */
+/* The entries of one chunk that are not taken yet. */
 struct event_run {
 	uint32_t at, end;
 };
@@ -45,7 +45,7 @@ static const struct recorder_event *entry_of(
 	return (const struct recorder_event *)(const void *)(entries + (size_t)i * region->stride);
 }
 
-/* Entry i is whole when its turn is one past a multiple of the ring's size. */
+/* Entry i is whole if its turn is one past a multiple of the ring's size. */
 static bool entry_is_left(const struct recorder_region *region, const struct recorder_event *event,
 	uint64_t last_frame)
 {
@@ -70,8 +70,8 @@ static int read_chunk(struct drain_events *drain, const struct recorder_reader *
 }
 
 /*
- * What a living process changes under our eyes does not count: it was in two equal readings, or
- * it is on its way.
+ * Clears entries that a living process changed between two readings. An entry that matters is equal
+ * in both readings; any other is still being written.
  */
 static int forget_moving(const struct drain_events *drain, const struct recorder_reader *reader)
 {
@@ -94,7 +94,7 @@ static int compare_positions(const void *a, const void *b)
 	return (one->position > other->position) - (one->position < other->position);
 }
 
-/* Of an honest ring they are in order as they lie, but for one place. */
+/* The entries of a ring that the shim wrote correctly are already sorted, except at one place. */
 static void look_at_chunk(struct drain_events *drain, uint64_t last_frame)
 {
 	const struct recorder_region *region = drain->region;
@@ -116,7 +116,7 @@ static void look_at_chunk(struct drain_events *drain, uint64_t last_frame)
 	drain->runs[drain->run_count++] = run;
 }
 
-/* The oldest one that is left; NULL: none is. */
+/* Returns the oldest entry that is left, or NULL. */
 static const struct recorder_event *next_event(struct drain_events *drain)
 {
 	struct event_run *oldest = NULL;
@@ -131,7 +131,7 @@ static const struct recorder_event *next_event(struct drain_events *drain)
 	return oldest ? drain->found[oldest->at++].event : NULL;
 }
 
-/* One kind of record each; -EBADMSG: it makes no sense. */
+/* Stores one entry by its kind. -EBADMSG: the entry is invalid. */
 static int take_entry(const struct drain_events *drain, struct writer *writer,
 	struct process *process, const struct recorder_event *event)
 {
@@ -152,7 +152,7 @@ static int take_entry(const struct drain_events *drain, struct writer *writer,
 	}
 }
 
-/* What is counted when its tenant may not store it. */
+/* The loss that is counted when the tenant's quota does not admit the entry. */
 static enum ledger_loss loss_of(
 	const struct drain_events *drain, const struct recorder_event *event)
 {
@@ -179,7 +179,7 @@ static int begin_ring(struct drain_events *drain, const struct recorder_reader *
 	uint32_t used;
 
 	drain->region = rings[drain->ring].region;
-	/* Most programs have no ranges, and those that do seldom fill the ring. */
+	/* Most programs have no ranges, and programs that have some seldom fill the ring. */
 	used = (uint32_t)recorder_reader_written(reader, drain->region, rings[drain->ring].used);
 	if (!used)
 		return 0;
@@ -192,7 +192,8 @@ static int begin_ring(struct drain_events *drain, const struct recorder_reader *
 	return 0;
 }
 
-/* The next chunk: read, and of a dead process looked at, of a living one read again before that. */
+/* Reads the next chunk. That of a dead process is examined at once; that of a living one is read
+ * twice first. */
 static int go_on_reading(struct drain_events *drain, const struct process *process,
 	const struct recorder_reader *reader, bool is_alive)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What the rings of host-side events still hold (docs/recorder.md, 8): part of a drain, after
- * the cells and in the same transaction. Store thread.
+ * Stores what the rings of host-side events still hold (docs/recorder.md, 8). Part of a drain: runs
+ * after the cells, in the same transaction. Store thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,28 +14,28 @@ struct event_found;
 struct event_run;
 struct process;
 
-/* So many entries are read at a time, and sorted: to look at one is a small part of storing one. */
+/* Entries that are read and sorted at a time. To examine one costs an eighth of storing one. */
 #define DRAIN_EVENTS_CHUNK	      1024u
 #define DRAIN_EVENTS_LOOKS_PER_RECORD 8u
 
-/* How far it got. All zero: nothing was read yet. */
+/* The progress of the drain through the rings. All zero: nothing was read yet. */
 struct drain_events {
-	unsigned ring; /* that is under way */
+	unsigned ring; /* the current ring */
 	const struct recorder_region *region;
-	uint32_t used;	  /* its first entries: no others were ever taken */
-	uint32_t read;	  /* so many of them are copied, ... */
-	uint32_t looked;  /* ... and looked at */
+	uint32_t used;	  /* only its first entries were ever written */
+	uint32_t read;	  /* entries copied, ... */
+	uint32_t looked;  /* ... and entries examined */
 	uint8_t *entries; /* the copy */
 	struct event_found *found;
 	uint32_t count;
-	struct event_run *runs; /* of found: each chunk's, in order */
+	struct event_run *runs; /* one for each chunk, each sorted */
 	uint32_t run_count;
 };
 
 /*
- * One event, or a chunk of the next ring is read: *@ret_records says what that is worth.
- * @is_alive: its writer goes on meanwhile. 1: go on; 0: that was all. -EBADMSG: the recorder is cut
- * off; -ENOMEM or database_errno().
+ * Stores one event, or reads a chunk of the next ring; *@ret_records says how many records that
+ * costs. @is_alive: the process goes on writing meanwhile. 1: call again; 0: nothing is left.
+ * -EBADMSG: the recorder is cut off; -ENOMEM or database_errno().
  */
 int drain_events_take(struct drain_events *drain, struct writer *writer, struct process *process,
 	const struct recorder_reader *reader, bool is_alive, uint64_t *ret_records);

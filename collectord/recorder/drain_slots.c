@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a process had in flight, and what is finished and in no frame. */
+/* Stores the dispatches that were in flight, and those that are finished but in no frame. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -9,10 +9,10 @@
 #include "collectord/ingest/ingest.h"
 #include "proto/base/limits.h"
 
-/* To copy and note a slot, of this part of what it is to store one. */
+/* To copy and note a slot costs an eighth of storing a record. */
 #define COPIES_PER_RECORD 8u
 
-/* ---- as they were at one moment ---------------------------------------------------------- */
+/* ---- slots at one moment ------------------------------------------------------------------- */
 
 static size_t first_place(const struct drain *drain, uint64_t seq, uint64_t queue)
 {
@@ -21,7 +21,7 @@ static size_t first_place(const struct drain *drain, uint64_t seq, uint64_t queu
 	return hash_bytes(key, sizeof(key)) & drain->flights_mask;
 }
 
-/* Where slot @seq of @queue is noted, or would be: there is always an empty place. */
+/* Finds the place where slot @seq of @queue is noted, or would be. There is always a free place. */
 static uint32_t *find_flight(const struct drain *drain, uint64_t seq, uint64_t queue)
 {
 	size_t place = first_place(drain, seq, queue);
@@ -35,7 +35,7 @@ static uint32_t *find_flight(const struct drain *drain, uint64_t seq, uint64_t q
 	return &drain->flights[place];
 }
 
-/* Until a later frame is seen to hold its record. */
+/* Notes a used slot; drain_forget_flights() frees it if a later frame holds its record. */
 static void note_flight(struct drain *drain, uint32_t i)
 {
 	struct recorder_slot *slot = &drain->slots[i];
@@ -48,7 +48,7 @@ static void note_flight(struct drain *drain, uint32_t i)
 		*place = i + 1;
 		return;
 	}
-	/* No dispatch has two. */
+	/* A dispatch never has two slots. */
 	slot->state = SLOT_FREE;
 	drain->process->ledger.loss[LEDGER_CORRUPT_SLOT]++;
 }
@@ -68,7 +68,7 @@ int drain_begin_slots(struct drain *drain)
 {
 	uint64_t most = drain->is_alive ? drain->slot_count : RECORDER_SLOT_CHUNK;
 
-	/* Not zeroed: none is looked at that was not read. */
+	/* Not zeroed: a slot is read from the recorder before it is used. */
 	drain->slots = malloc((most ? most : 1) * sizeof(*drain->slots));
 	if (!drain->slots)
 		return -ENOMEM;
@@ -111,7 +111,7 @@ void drain_forget_flights(struct drain *drain, const Rtl__Dispatches *d)
 {
 	int64_t seq = -1;
 
-	/* All is in range, and there: the frame was taken. */
+	/* All values are in range and defined, because the frame was taken. */
 	for (uint32_t i = 0; drain->flights && i < d->n; i++) {
 		const struct define_shape *shape = &drain->process->defines.shapes[d->shape[i]];
 		uint32_t *flight;
@@ -146,7 +146,7 @@ static int find_books(struct drain *drain, const struct recorder_slot *slot, uns
 	return 0;
 }
 
-/* The host call of a slot; 0: none, or its counter or the slot is torn. */
+/* The host call of a slot. 0: it has none, or the counter or the slot is torn. */
 static uint64_t call_of(const struct drain *drain, const struct recorder_slot *slot)
 {
 	uint64_t call =
@@ -155,13 +155,13 @@ static uint64_t call_of(const struct drain *drain, const struct recorder_slot *s
 	return call <= PROCESS_CALL_MAX ? call : 0;
 }
 
-/* Of one that has ended: its times may have been late. */
+/* True if the times of an ended dispatch are there; they may arrive after its end. */
 static bool has_ticks(const struct recorder_slot *slot)
 {
 	return slot->symbol && slot->end_tick && !(slot->end_tick & RECORDER_NO_TICK);
 }
 
-/* As its harvester would have done, which counts what it makes DONE. */
+/* Counts the dispatch as the shim's harvester does when it makes the slot DONE. */
 static void count_ended(struct drain *drain, const struct recorder_slot *slot)
 {
 	unsigned as = has_ticks(slot) ? RTL_Q_recorded : RTL_Q_untimed_timestamp_invalid;
@@ -229,7 +229,7 @@ static int store_outstanding(struct drain *drain, const struct recorder_slot *sl
 	int64_t kernel_id;
 	int r = find_books(drain, slot, gpu, &books);
 
-	/* Until it is done, a slot without a symbol holds its kernel object in start_tick. */
+	/* Until a slot is DONE, one without a symbol holds its kernel object in start_tick. */
 	if (r == 0)
 		r = defines_kernel_row(&process->defines, &drain->writer->intern, slot->symbol,
 			slot->symbol ? 0 : slot->start_tick, &kernel_id);
@@ -255,7 +255,8 @@ static int store_outstanding(struct drain *drain, const struct recorder_slot *sl
 	return 0;
 }
 
-/* Its tenant may not store it: nor would it be outstanding for ever. */
+/* The quota does not admit the dispatch: it is counted as dropped, or it would stay outstanding for
+ * ever. */
 static int drop_slot(struct drain *drain, const struct recorder_slot *slot)
 {
 	unsigned gpu = drain->queues[slot->queue].gpu;
@@ -275,7 +276,7 @@ static int take_slot(struct drain *drain, const struct recorder_slot *slot)
 
 	if (state == SLOT_FREE)
 		return 0;
-	/* It is in a frame, and every frame up to the last published is stored. */
+	/* The record is in a frame, and every frame up to the last published one is stored. */
 	if (slot->frame > 0 && slot->frame <= last)
 		return 0;
 	if (state > SLOT_ENDED || !slot_is_valid(drain, slot)) {
@@ -287,10 +288,10 @@ static int take_slot(struct drain *drain, const struct recorder_slot *slot)
 	return state == SLOT_SUBMITTED ? store_outstanding(drain, slot) : store_slot(drain, slot);
 }
 
-/* To look at one that is free is next to nothing. */
+/* To look at a free slot costs a 64th of a record. */
 #define FREE_SLOTS_PER_RECORD 64u
 
-/* Of a dead process they are read as they are come to. */
+/* The slots of a dead process are read chunk by chunk. */
 static int next_slot(struct drain *drain, const struct recorder_slot **ret)
 {
 	uint64_t at = drain->slot_at++;

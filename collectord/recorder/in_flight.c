@@ -18,11 +18,11 @@ struct look {
 	struct recorder_reader reader;
 	struct recorder_queue *queues;
 	uint64_t queue_count;
-	bool *is_meant;		     /* by queue: its slots are of interest */
-	struct recorder_slot *slots; /* in flight, of those queues */
+	bool *is_meant;		     /* by queue: its slots are examined */
+	struct recorder_slot *slots; /* slots in flight, of those queues */
 	size_t slot_count;
 	uint64_t taken_ns;
-	bool has_new_defines; /* they were read for this look */
+	bool has_new_defines; /* the definitions were read for this scan */
 };
 
 static void look_done(struct look *look)
@@ -35,7 +35,7 @@ static void look_done(struct look *look)
 void in_flight_init(struct in_flight *watch, int memfd)
 {
 	in_flight_done(watch);
-	/* An earlier life of the collector may have left some. */
+	/* An earlier run of the collector may have left rows. */
 	*watch = (struct in_flight){.memfd = memfd, .may_have_rows = true};
 }
 
@@ -58,13 +58,14 @@ static uint64_t sum(const _Atomic uint64_t *value, unsigned count)
 	return all;
 }
 
-/* Anything that its harvester ever did. */
+/* Sums up all counters that the harvester of the shim writes. */
 static uint64_t finished(const struct recorder_queue *queue)
 {
 	return sum(queue->harvester, RTL_Q_COUNT - RTL_Q_HARVESTER_FIRST);
 }
 
-/* At most: a dispatch that was seen to end may be counted under two names. */
+/* May be true without need: a dispatch that has ended may be counted under two names, so only one
+ * of these is subtracted. */
 static bool may_wait(const struct recorder_queue *queue)
 {
 	uint64_t gone =
@@ -76,7 +77,7 @@ static bool may_wait(const struct recorder_queue *queue)
 	return queue->producer[RTL_Q_dispatched] > gone;
 }
 
-/* 1: some queue is meant; 0: none; -ENOMEM. */
+/* 1: some queue is examined; 0: none is; -ENOMEM. */
 static int choose_queues(struct look *look, struct in_flight *watch, bool is_asked)
 {
 	uint64_t *now = calloc(look->queue_count + 1, sizeof(*now));
@@ -126,7 +127,8 @@ static int keep(struct look *look, size_t *room, const struct recorder_slot *slo
 	return 0;
 }
 
-/* Read twice: one that two readings find equal was not written in between, nor half copied. */
+/* Reads the slots twice: one that is equal in both readings was not written in between, nor half
+ * copied. */
 static int read_slots(struct look *look)
 {
 	const struct recorder_header *h = &look->reader.header;
@@ -162,10 +164,11 @@ static int compare_slots(const void *a, const void *b)
 	return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------
- */
+/* ---- rows ---------------------------------------------------------------------------------- */
 
-/* Nothing of a symbol is sent before a record that uses it; a kernel that hangs has none. */
+/* Finds the row of the kernel. The shim sends the definition of a symbol only with a record that
+ * uses it, and a kernel that hangs has no record yet: then the definitions are read from the
+ * recorder. */
 static int find_kernel(struct look *look, const struct recorder_slot *slot, int64_t *ret_id)
 {
 	const struct defines *defines = &look->process->defines;
@@ -177,10 +180,10 @@ static int find_kernel(struct look *look, const struct recorder_slot *slot, int6
 		look->has_new_defines = true;
 		r = recorder_books_defines(look->writer, look->process, &look->reader);
 	}
-	/* What its user has no memory for stays unnamed, too. */
+	/* A kernel that has no definition because its user has no memory for it stays unnamed. */
 	if (r < 0 && r != -EBADMSG && r != -EDQUOT)
 		return r;
-	/* Until it is done, a slot without a symbol holds its kernel object in start_tick. */
+	/* Until a slot is DONE, one without a symbol holds its kernel object in start_tick. */
 	return defines_kernel_row(&look->process->defines, &look->writer->intern, slot->symbol,
 		slot->symbol ? 0 : slot->start_tick, ret_id);
 }
@@ -210,7 +213,7 @@ static int put_slot(struct look *look, const struct recorder_slot *slot, uint64_
 	return database_run(put);
 }
 
-/* They are in order. */
+/* The most rows of one queue. The slots are sorted by queue. */
 static size_t rows_of_each(const struct look *look)
 {
 	size_t queues = 1, rows;
@@ -247,8 +250,7 @@ int in_flight_forget(struct writer *writer, int64_t process_id)
 	return database_run(drop);
 }
 
-/* ---- the whole
- * ------------------------------------------------------------------------------------ */
+/* ---- the whole scan ------------------------------------------------------------------------ */
 
 static int look_at(struct look *look, struct in_flight *watch, bool is_asked)
 {

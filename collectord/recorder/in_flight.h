@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What a process that lives has in flight: who hangs, and in what. A look reads the counters of its
- * recorder (some KiB); its slots only where a queue with work in flight has not got on since the look
- * before, or when somebody asks. What it finds lies in rtl_in_flight until it is over. Store thread.
+ * Scans what a living process has in flight, to show what hangs and in which kernel. A scan reads
+ * the counters of the recorder (some KiB). It reads the slots only if a queue with work in flight
+ * has not advanced since the scan before, or if a client asks. The rows stay in rtl_in_flight until
+ * the dispatches end. Store thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,23 +12,25 @@
 #include "collectord/ingest/process.h"
 
 struct in_flight {
-	int memfd;	    /* the recorder; -1: nobody has it */
-	bool may_have_rows; /* of rtl_in_flight */
-	uint64_t *finished; /* by queue, as the look before saw it */
+	int memfd;	    /* the recorder; -1: there is none */
+	bool may_have_rows; /* in rtl_in_flight */
+	uint64_t *finished; /* by queue, as the scan before saw it */
 	uint64_t queues;
 };
 
-/* @memfd becomes its own. */
+/* Takes ownership of @memfd. */
 void in_flight_init(struct in_flight *watch, int memfd);
 void in_flight_done(struct in_flight *watch);
 
 /*
- * In an open transaction, where process_save() follows. @is_asked: all that is in flight, however
- * short. A recorder that cannot be believed has nothing in flight: the drain will say why.
- * 1: something was written; 0; -ENOMEM or database_errno(): roll back.
+ * Called in an open transaction, or opens one; process_save() follows. @is_asked: stores all
+ * dispatches in flight, however short. An invalid recorder counts as having nothing in flight; the
+ * drain reports it. 1: something was written; 0: nothing was; -ENOMEM or database_errno(): the
+ * caller rolls back.
  */
 int in_flight_look(struct in_flight *watch, struct writer *writer, struct process *process,
 	bool is_asked);
 
-/* The rows of a process that was read to its end: rtl_outstanding has them. database_errno(). */
+/* Deletes the rows of a process that was drained; rtl_outstanding has its dispatches.
+ * database_errno(). */
 int in_flight_forget(struct writer *writer, int64_t process_id);

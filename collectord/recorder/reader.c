@@ -101,7 +101,7 @@ int recorder_reader_refresh(struct recorder_reader *reader)
 
 	if (r < 0)
 		return r;
-	/* The part above never changes: whatever stands there now, the checked copy holds. */
+	/* The part before `ready` never changes, so the checked copy of it is kept. */
 	memcpy((uint8_t *)&reader->header + fixed, (uint8_t *)&again + fixed,
 		sizeof(again) - fixed);
 	return progress_is_valid(&reader->header) ? 0 : -EBADMSG;
@@ -118,7 +118,7 @@ int recorder_reader_get(const struct recorder_reader *reader, const struct recor
 
 #define LOOK_BYTES 65536u
 
-/* Where the last byte that is not zero ends. */
+/* Returns where the last byte that is not zero ends. */
 static size_t last_written(const uint8_t *bytes, size_t count)
 {
 	const size_t word = sizeof(uint64_t);
@@ -144,7 +144,7 @@ uint64_t recorder_reader_written(
 		size_t part = left < sizeof(bytes) ? left : sizeof(bytes), written;
 
 		if (read_at(reader->fd, bytes, part, region->offset + left - part) < 0)
-			return count; /* whoever reads them is told */
+			return count; /* the caller that reads them gets the error */
 		written = last_written(bytes, part);
 		left -= part - written;
 		if (written)

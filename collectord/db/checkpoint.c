@@ -10,14 +10,15 @@
 
 #define MOST_PAGES  (WAL_CHECKPOINT_BYTES / DATABASE_PAGE_BYTES)
 #define STEP_PAGES  (WAL_STEP_BYTES / DATABASE_PAGE_BYTES)
-/* Of ten parts of the time one. */
+/* Checkpoints may take one tenth of the time: a pause is nine times as long as the last step. */
 #define PAUSE_PARTS 9u
-/* The longer a job, the less often; its end has the same part of it to write. */
+/* A WAL is worth a step once it holds an eighth of all pages logged so far. */
 #define LIFE_PARTS  8u
-/* The close waits for the disk as often whatever is left for it: for less it has little to write. */
+/* For fewer pages than these a step is not worth it, since the close waits for the disk anyway. */
 #define PART_PAGES  (STEP_PAGES / 4)
 
-/* As far as readers allow; what fails is tried again with the next commit, whose error counts. */
+/* Checkpoints as far as readers allow. On failure the next commit tries again, and its error
+ * counts. */
 static void go(sqlite3 *db)
 {
 	if (wal_check_whole(db) == 0)
@@ -28,8 +29,8 @@ static int on_commit(void *data, sqlite3 *db, const char *name, int pages)
 {
 	struct writer *writer = data;
 
-	(void)name; /* the feed has no log */
-	/* Fewer than before: it was begun anew. */
+	(void)name; /* the feed has no WAL */
+	/* If there are fewer pages than before, SQLite has restarted the WAL. */
 	writer->life_pages +=
 		(unsigned)pages - ((unsigned)pages < writer->log_pages ? 0 : writer->log_pages);
 	writer->log_pages = (unsigned)pages;
@@ -59,7 +60,8 @@ void checkpoint_step(struct checkpoints *last, struct writer *writer, bool is_pa
 	begin_ns = clock_monotonic_ns();
 	if (!is_worth_it(writer, is_parting) ||
 		(!is_parting && begin_ns - last->ended_ns < PAUSE_PARTS * last->took_ns)) {
-		/* A sync waits for what is not on its way by then, and at the end rtl run with it. */
+		/* Starts the write-back early: a later sync waits for everything that is not under
+		 * way by then, and at the end of a session rtl run waits for that sync. */
 		wal_send(writer->path);
 		return;
 	}

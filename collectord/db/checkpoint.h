@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * When what lies in the log goes into the file: in steps while the session lives, so that its end
- * has little left to write, and the log is written over while its pages are still in memory. A
- * tenth of the store's time at most, of all databases together; past WAL_CHECKPOINT_BYTES whatever
- * it takes. In the service, whose thread has other users' records in line, only that. Store thread.
+ * Decides when the WAL is checkpointed: in steps while the session lives, so that its end has
+ * little left to write and the WAL is reused while its pages are still in memory. The steps take at
+ * most a tenth of the store thread's time, over all databases together. A WAL of more than
+ * WAL_CHECKPOINT_BYTES is checkpointed whatever that takes. In the service only the latter applies,
+ * because records of other users wait for the thread. Store thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,13 +18,13 @@ struct checkpoints {
 	uint64_t took_ns;
 };
 
-/* From here on the length of its log is known, and bounded; in place of SQLite's own checkpoints.
- */
+/* Installs a hook that counts the pages of the WAL and bounds it, in place of SQLite's automatic
+ * checkpoints. */
 void checkpoint_watch(struct writer *writer);
 
 /*
- * Between two transactions: a step, if the log is worth one and it is time for one. @is_parting: all
- * have said Bye, and nothing else is done until their programs have ended: then it is time, and a
- * shorter log is worth it.
+ * Runs a step between two transactions, if the WAL is worth one and the pause is over. @is_parting:
+ * all processes have said Bye, and the thread has nothing else to do until their programs have
+ * ended. A step is then due at once, and a shorter WAL is worth it.
  */
 void checkpoint_step(struct checkpoints *last, struct writer *writer, bool is_parting);

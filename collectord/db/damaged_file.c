@@ -15,9 +15,9 @@
 #include "proto/names/schema.h"
 
 #define HEADER_BYTES 100u
-/* Within that of the start of a file of ours stands its schema; with 32 KiB pages twenty times. */
+/* The schema of a file of ours is in the first MiB; with 32 KiB pages it would fit 20 times. */
 #define LOOK_BYTES   (1u << 20)
-/* More files of one name and one second than that were not made by us. */
+/* More files than this with one name and one second are not ours. */
 #define NAMES_MAX    1000
 
 static const char magic[16] = "SQLite format 3";
@@ -42,7 +42,8 @@ static bool is_page_size(uint32_t bytes)
 	return bytes >= 512 && bytes <= 65536 && !(bytes & (bytes - 1));
 }
 
-/* How many bytes were there, *@ret_size of the whole; what open() says. */
+/* Returns how many bytes were read, with the size of the file in *@ret_size, or the error of
+ * open(). */
 static ssize_t read_start(const char *path, uint8_t *bytes, size_t count, off_t *ret_size)
 {
 	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -56,7 +57,7 @@ static ssize_t read_start(const char *path, uint8_t *bytes, size_t count, off_t 
 	return n < 0 ? -errno : n;
 }
 
-/* Values that SQLite writes and nothing else. */
+/* Checks header fields to which SQLite always writes the same few values. */
 static bool is_sound(const uint8_t *header)
 {
 	const uint8_t *versions = header + 18;
@@ -67,7 +68,8 @@ static bool is_sound(const uint8_t *header)
 	       format >= 1 && format <= 4;
 }
 
-/* With a log beside it the file may be behind its header. */
+/* True if the file is shorter than its header says. Only without a WAL: the header may lag behind
+ * it. */
 static bool is_cut(const uint8_t *header, off_t size, uint32_t page_bytes)
 {
 	bool is_counted = get_u32(header + 24) == get_u32(header + 92);
@@ -93,8 +95,8 @@ static int check_header(const uint8_t *header, off_t size, bool has_wal, uint32_
 }
 
 /*
- * SQLite takes a log with a bad header for an empty one and writes over it. One that holds only
- * zeros was never written: that is what a power cut leaves.
+ * Checks the header of the WAL. SQLite takes a WAL with a bad header for an empty one and
+ * overwrites it. A WAL that holds only zeros was never written: a power cut leaves that.
  */
 static int check_wal(const char *path, bool *ret_is_filled)
 {
@@ -119,7 +121,8 @@ static int check_wal(const char *path, bool *ret_is_filled)
 	return (size_t)n == sizeof(header) && wal_is_header(header) ? 0 : -EUCLEAN;
 }
 
-/* SQLite has a change to take back first: whatever the file looks like, that is only half of it. */
+/* A rollback journal means that SQLite first has to undo a change, so the header of the file alone
+ * does not tell whether the file is sound. */
 static bool has_journal(const char *path)
 {
 	CLEANUP(free_p) char *journal = NULL;
@@ -143,7 +146,7 @@ int aside_check(const char *path, uint32_t application_id, uint32_t version_max)
 	r = check_wal(path, &has_wal);
 	if (r < 0 && r != -EUCLEAN)
 		return r;
-	/* Of an empty file SQLite would delete the log. */
+	/* SQLite would delete the WAL of an empty file. */
 	if (!n)
 		return has_wal ? -EUCLEAN : 0;
 	if ((size_t)n < sizeof(header))
@@ -176,13 +179,14 @@ static int rename_new(const char *from, const char *to)
 		return 0;
 	if (errno != EINVAL)
 		return -errno;
-	/* A file system that cannot tell; nobody else makes such names in a folder of ours. */
+	/* This file system has no RENAME_NOREPLACE; only the collector makes such names in its
+	 * folder. */
 	if (lstat(to, &st) == 0)
 		return -EEXIST;
 	return rename(from, to) < 0 ? -errno : 0;
 }
 
-/* Where there is one. */
+/* Moves the companion files that are there. */
 static void move_companions(const char *from, const char *to)
 {
 	for (size_t i = 0; i < COMPANIONS; i++) {
@@ -193,11 +197,11 @@ static void move_companions(const char *from, const char *to)
 		if (asprintf(&new, "%s%s", to, companions[i]) < 0)
 			new = NULL;
 		if (old && new)
-			(void)rename_new(old, new); /* there need be none */
+			(void)rename_new(old, new); /* a companion may be missing */
 	}
 }
 
-/* The names are only as safe as the folder. */
+/* Syncs the folder: a rename is only as durable as its folder. */
 static void sync_folder(const char *path)
 {
 	CLEANUP(free_p) char *folder = strdup(path);
@@ -209,7 +213,7 @@ static void sync_folder(const char *path)
 		slash[slash == folder] = 0;
 		fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (fd >= 0)
-			(void)fsync(fd); /* what else could be done about it? */
+			(void)fsync(fd); /* an error changes nothing: there is no other way */
 	}
 }
 
@@ -230,7 +234,7 @@ static bool is_taken(const char *aside)
 	return false;
 }
 
-/* The @attempt-th name for what goes aside now. */
+/* Returns the @attempt-th name for a file that is set aside now. */
 static char *name_aside(const char *path, int attempt)
 {
 	time_t now = time(NULL);
@@ -255,7 +259,8 @@ int aside_move(const char *path, char **ret_aside)
 			return -ENOMEM;
 		if (is_taken(aside))
 			continue;
-		/* The database first: a log without one is seen, and waits; see above. */
+		/* The database moves first: aside_move_orphans() handles a WAL that was left
+		 * without its database. */
 		r = rename_new(path, aside);
 		if (r == -EEXIST)
 			continue;
@@ -271,7 +276,7 @@ int aside_move(const char *path, char **ret_aside)
 
 void aside_undo(const char *path, const char *aside)
 {
-	(void)rename_new(aside, path); /* else it stays where it is safe, too */
+	(void)rename_new(aside, path); /* on failure the file is safe under the other name */
 	move_companions(aside, path);
 	sync_folder(path);
 }

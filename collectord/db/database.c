@@ -12,12 +12,12 @@
 #include "proto/base/limits.h"
 
 #define OPEN_BUSY_MS 5000
-/* Who reads is held up by recovery alone. */
+/* A connection that only reads waits for nothing but the recovery of a WAL. */
 #define READ_BUSY_MS 1000
-/* Instructions of SQLite's machine between two beats: some milliseconds. */
+/* Instructions of SQLite's virtual machine between two beats: some milliseconds. */
 #define BEAT_STEPS   100000
 
-/* A text found no memory since the last database_run(). */
+/* True if a text could not be bound for want of memory since the last database_run(). */
 static _Thread_local bool is_unbound;
 
 int database_errno(int result)
@@ -31,7 +31,7 @@ int database_errno(int result)
 		return -ENOSPC;
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
-	case SQLITE_PROTOCOL: /* somebody has locks on the log that nobody needs to read it */
+	case SQLITE_PROTOCOL: /* another process locks the WAL without need */
 		return -EBUSY;
 	case SQLITE_NOMEM:
 		return -ENOMEM;
@@ -60,7 +60,7 @@ int database_schema_errno(int result)
 	return result == SQLITE_ERROR ? -EUCLEAN : database_errno(result);
 }
 
-/* What SQLite could not open for want of descriptors was not forbidden. */
+/* Tells want of descriptors from a file that may not be opened; SQLite reports both as CANTOPEN. */
 static int errno_of(sqlite3 *db, int result)
 {
 	int cause = (result & 0xff) == SQLITE_CANTOPEN ? sqlite3_system_errno(db) : 0;
@@ -73,7 +73,7 @@ int database_exec(sqlite3 *db, const char *sql)
 	return errno_of(db, sqlite3_exec(db, sql, NULL, NULL, NULL));
 }
 
-/* One value of one row as text. */
+/* Reads one value of one row as text. */
 static int read_text(sqlite3 *db, const char *sql, char *ret, size_t bytes)
 {
 	sqlite3_stmt *statement;
@@ -98,7 +98,7 @@ static int set_journal(sqlite3 *db, const char *sql, const char *wanted)
 	return strcmp(mode, wanted) ? -EBUSY : 0;
 }
 
-/* Before anything is written: that would be over what tells it. */
+/* Examines the WAL before the first write, which would overwrite the evidence of a cut. */
 static int look_at_log(sqlite3 *db, bool *ret_is_cut)
 {
 	char mode[16] = "";
@@ -108,7 +108,7 @@ static int look_at_log(sqlite3 *db, bool *ret_is_cut)
 		r = wal_is_cut(db);
 	*ret_is_cut = r == 1;
 	if (r == 0)
-		(void)wal_trim(db); /* who cannot now can later: what then fails says so */
+		(void)wal_trim(db); /* on failure a later write reports the error */
 	return r < 0 ? r : 0;
 }
 
@@ -117,7 +117,7 @@ void database_harden(sqlite3 *db)
 	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)NULL);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (int *)NULL);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, (int *)NULL);
-	/* Debian's is built with it on. */
+	/* Debian builds SQLite with extension loading on. */
 	sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, (int *)NULL);
 	(void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, STORE_VALUE_BYTES_MAX);
 }
@@ -128,12 +128,14 @@ void database_set_beat(sqlite3 *db, const struct database_patience *patience)
 		sqlite3_progress_handler(db, BEAT_STEPS, patience->beat, patience->data);
 }
 
-/* Nothing stands in it but its schema: what every file has is written first. */
+/* True if the file holds nothing but its schema: the first transaction writes what every file
+ * has. */
 static bool is_new_file(sqlite3 *db)
 {
 	char rows[16] = "";
 
-	/* What cannot be read is met again by whoever needs it. */
+	/* On a read error the result is false, and the next operation on the file meets the
+	 * error. */
 	(void)read_text(db, "SELECT count(*) FROM rtl_meta", rows, sizeof(rows));
 	return !strcmp(rows, "0");
 }
@@ -154,16 +156,17 @@ static int configure(sqlite3 *db, bool *ret_is_cut)
 	r = look_at_log(db, ret_is_cut);
 	if (r == 0)
 		r = migrate_run(db);
-	/* The schema is on the disk. Another mode is a few bytes of one sector, and its first log
-	 * holds what every new file has: with or without them it is one of ours that nothing is in
-	 * yet. Both are synced, with their folder, before the first checkpoint writes to the file. */
+	/* The schema is on the disk already. The change of journal mode writes a few bytes of one
+	 * sector, and the first WAL holds only what every new file has. With or without them the
+	 * file is an empty database of ours, so neither has to be synced here. The first checkpoint
+	 * syncs both, and the folder, before it writes to the file. */
 	if (r == 0 && is_new_file(db))
 		r = database_exec(db, "PRAGMA synchronous=OFF");
 	if (r < 0)
 		return r;
-	/* After the schema: what tells a file of ours stands in it, and not in a log beside it.
-	 * Another mode is its answer where there is no shared memory, BUSY where somebody
-	 * reads. */
+	/* WAL mode is set after the schema was written, because the schema in the file itself, not
+	 * in a WAL, identifies it as ours. SQLite answers with another mode if there is no shared
+	 * memory, and with BUSY if another process reads. */
 	r = read_text(db, "PRAGMA journal_mode=WAL", mode, sizeof(mode));
 	if (r < 0)
 		return r;
@@ -178,12 +181,13 @@ int database_begin_work(sqlite3 *db)
 
 void database_init(void)
 {
-	/* No stock of 20 pages for each connection, which here would be 650 KiB. Refused where
-	 * SQLite is in use already: then it is as it was. */
+	/* Drops the stock of 20 pages for each connection, here 650 KiB. SQLite refuses this once
+	 * it is in use, and then nothing changes. */
 	(void)sqlite3_config(SQLITE_CONFIG_PAGECACHE, (void *)NULL, 0, 0);
 }
 
-/* A collector of one user holds up nobody else: its connections wait as SQLite does. */
+/* A collector of one user delays no other user, so its connections wait as SQLite does by
+ * default. */
 static void set_patience(unsigned busy_ms, uint64_t *left_us)
 {
 	pace_set_patience(left_us ? busy_ms * 1000ull : UINT64_MAX, left_us);
@@ -199,17 +203,19 @@ int database_open(
 
 	if (!vfs)
 		return -ENOMEM;
-	/* One thread uses it: SQLite's own mutexes are a tenth of an insert. */
-	errno = 0; /* SQLite takes over what stands there even where no call failed */
+	/* Only the store thread uses the connection; SQLite's own mutexes would cost a tenth of an
+	 * insert. */
+	errno = 0; /* SQLite copies errno even if no call failed */
 	r = sqlite3_open_v2(path, &db,
 		SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW |
-			SQLITE_OPEN_URI, /* for the feed's; paths of ours begin with a slash */
+			SQLITE_OPEN_URI, /* for the feed's URI; our own paths begin with a slash */
 		vfs);
 	if (!patience)
 		patience = &five_seconds;
 	set_patience(patience->busy_ms, patience->left_us);
-	/* A reader, who may look at any file, holds us up for a moment: until it is in WAL mode, and
-	 * where he is the first to make the log's index, with the first transaction in that. */
+	/* A reader may open any file and delays us for a moment: until the file is in WAL mode,
+	 * and, if the reader is the first to build the WAL's index, during our first
+	 * transaction. */
 	if (r == SQLITE_OK) {
 		database_set_beat(db, patience);
 		sqlite3_busy_timeout(db, (int)patience->busy_ms);
@@ -268,9 +274,10 @@ int database_write_back(sqlite3 *db)
 }
 
 /*
- * All that the change of mode writes is three numbers in the first hundred bytes of the file, each
- * of which may be old or new: a rollback journal on the disk would protect nothing, and is two
- * waits for it. And the log, which then goes, is not emptied before.
+ * Changes the journal mode without a rollback journal on the disk. The change writes three numbers
+ * in the first hundred bytes of the file, each of which may be old or new, so a journal would
+ * protect nothing and would cost two waits for the disk. The WAL is deleted afterwards and need not
+ * be emptied first.
  */
 int database_seal(sqlite3 *db)
 {
@@ -280,7 +287,8 @@ int database_seal(sqlite3 *db)
 		r = set_journal(db, "PRAGMA main.journal_mode=MEMORY", "memory");
 	if (r == 0)
 		r = set_journal(db, "PRAGMA main.journal_mode=DELETE", "delete");
-	/* Who only has it open keeps the log, but does not need what lies in it. */
+	/* A reader that only has the file open keeps the WAL from going, but needs nothing in
+	 * it. */
 	if (r == -EBUSY)
 		(void)database_checkpoint(db);
 	return r;
@@ -296,7 +304,7 @@ bool database_has_moved(sqlite3 *db)
 
 sqlite3 *database_close(sqlite3 *db)
 {
-	/* Fails only with statements left open; _v2 would hide that for ever. */
+	/* Fails only if a statement was left open, which _v2 would hide for ever. */
 	(void)sqlite3_close(db);
 	return NULL;
 }
@@ -313,14 +321,14 @@ int database_run(sqlite3_stmt *statement)
 {
 	int r;
 
-	/* Not for SQLite to find a NULL where none may be: that would be the peer's fault. */
+	/* SQLite would find a NULL where none is allowed, and the peer would be blamed for it. */
 	if (is_unbound) {
 		is_unbound = false;
-		(void)sqlite3_reset(statement); /* it was not run */
+		(void)sqlite3_reset(statement); /* the statement was not run */
 		sqlite3_clear_bindings(statement);
 		return -ENOMEM;
 	}
-	(void)sqlite3_step(statement); /* sqlite3_reset() says the same error again */
+	(void)sqlite3_step(statement); /* sqlite3_reset() returns the same error again */
 	r = sqlite3_reset(statement);
 	sqlite3_clear_bindings(statement);
 	return database_errno(r);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define VFS_NAME	  "rtl-feed"
-/* What sqlite.org/fileformat.html calls them. */
+/* Values as https://sqlite.org/fileformat.html defines them. */
 #define PAGE_INTERIOR	  5
 #define PAGE_LEAF	  13
 #define FILE_HEADER_BYTES 100u
@@ -22,7 +22,7 @@
 #define SHAPES		  3u
 #define LEAF(i)		  (FEED_FILE_LEAF_PAGE + (i))
 
-/* As rtl_dispatch and rtl_shape: else SQLite would take each row apart. */
+/* As rtl_dispatch and rtl_shape; with other columns SQLite would decode each row. */
 static const struct table {
 	const char *name, *sql;
 	unsigned root;
@@ -49,7 +49,7 @@ struct handle {
 
 static sqlite3_vfs vfs;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-/* Which one the ATTACH of this thread means. */
+/* The file that an ATTACH of this thread refers to. */
 static _Thread_local struct feed_file *attached;
 
 /* ---- pages --------------------------------------------------------------------------------- */
@@ -70,7 +70,7 @@ uint8_t *feed_file_shapes(struct feed_file *file)
 	return page(file, SHAPES);
 }
 
-/* A number below 2^14 in two bytes, as it would be written if it were greater. */
+/* Writes a number below 2^14 as a varint of two bytes, even if one byte would do. */
 static uint8_t *put_varint(uint8_t *to, unsigned value)
 {
 	to[0] = (uint8_t)(0x80 | value >> 7);
@@ -82,15 +82,15 @@ static void put_file_header(uint8_t *to)
 {
 	memcpy(to, "SQLite format 3", 16);
 	feed_file_put_16(to + 16, FEED_FILE_PAGE_BYTES);
-	to[18] = to[19] = 1; /* no log */
-	to[21] = 64;	     /* these three are fixed */
+	to[18] = to[19] = 1; /* no WAL */
+	to[21] = 64;	     /* these three values are fixed */
 	to[22] = to[23] = 32;
 	put_32(to + 24, 1);
 	put_32(to + 28, FEED_FILE_BYTES / FEED_FILE_PAGE_BYTES);
 	put_32(to + 40, 1);
 	put_32(to + 44, SCHEMA_FORMAT);
 	put_32(to + 56, ENCODING_UTF8);
-	put_32(to + 92, 1); /* as at 24: the number of pages holds */
+	put_32(to + 92, 1); /* as at 24: so SQLite believes the number of pages */
 	put_32(to + 96, VERSION_OF_WRITER);
 }
 
@@ -99,7 +99,8 @@ static uint8_t text_type(const char *text)
 	return (uint8_t)(13 + 2 * strlen(text));
 }
 
-/* A row of sqlite_schema, its end at @end: ('table', name, name, root, sql). Where it begins. */
+/* Writes a row of sqlite_schema that ends at @end: ('table', name, name, root, sql). Returns where
+ * it begins. */
 static unsigned put_table(uint8_t *to, unsigned end, const struct table *table, unsigned number)
 {
 	const char *const values[] = {"table", table->name, table->name};
@@ -136,7 +137,7 @@ static void put_schema(uint8_t *to)
 	feed_file_put_16(head + 5, at);
 }
 
-/* Where each leaf is found is always the same; how many there are is not. */
+/* Writes the root page. The place of each leaf is fixed; the number of leaves varies. */
 static void put_root(uint8_t *to, unsigned leaves)
 {
 	uint8_t *cell = to + INTERIOR_HEAD;
@@ -173,7 +174,7 @@ int feed_file_publish(struct feed_file *file, unsigned rows)
 		put_leaf_head(feed_file_leaf(file, i), FEED_FILE_LEAF_ROWS, FEED_FILE_LEAF_HEAD);
 	put_leaf_head(feed_file_leaf(file, leaves - 1), rows - (leaves - 1) * FEED_FILE_LEAF_ROWS,
 		FEED_FILE_LEAF_HEAD);
-	/* A root without a key in it is no root. */
+	/* An interior page must hold a key, so a single leaf is the root itself. */
 	if (leaves == 1)
 		memcpy(page(file, ROOT), feed_file_leaf(file, 0), FEED_FILE_PAGE_BYTES);
 	else
@@ -185,7 +186,7 @@ int feed_file_publish_shapes(struct feed_file *file, unsigned rows)
 {
 	if (file->borrowed)
 		return -EBUSY;
-	/* A table of one leaf has no root above it. */
+	/* A table of one leaf has no page above it. */
 	put_leaf_head(feed_file_shapes(file), rows, FEED_FILE_SHAPE_HEAD);
 	return 0;
 }
@@ -196,7 +197,7 @@ void feed_file_release(struct feed_file *file, unsigned kept)
 	uintptr_t from = (uintptr_t)feed_file_leaf(file, kept) + page_bytes - 1;
 	uintptr_t to = (uintptr_t)file->bytes + sizeof(file->bytes);
 
-	/* Zeros from now on; where the system does not want them they stay. */
+	/* The pages read as zeros from now on; if the kernel refuses, they keep their content. */
 	(void)madvise((void *)(from - from % page_bytes),
 		to - to % page_bytes - (from - from % page_bytes), MADV_DONTNEED);
 }
@@ -214,7 +215,7 @@ static int file_read(sqlite3_file *base, void *to, int bytes, sqlite3_int64 at)
 	const struct handle *handle = (const struct handle *)base;
 
 	if (at < 0 || bytes < 0 || at + bytes > FEED_FILE_PAGE_BYTES)
-		return SQLITE_IOERR_READ; /* it would be kept */
+		return SQLITE_IOERR_READ; /* SQLite would cache the page */
 	memcpy(to, handle->file->bytes + at, (size_t)bytes);
 	return SQLITE_OK;
 }
@@ -289,7 +290,7 @@ static int file_fetch(sqlite3_file *base, sqlite3_int64 at, int bytes, void **re
 	return SQLITE_OK;
 }
 
-/* Without a page it is only asked not to have any in advance. */
+/* SQLite also calls this without a page, as a hint to drop pages that it fetched ahead. */
 static int file_unfetch(sqlite3_file *base, sqlite3_int64 at, void *from)
 {
 	(void)at;
@@ -330,7 +331,7 @@ static int open_file(
 	return SQLITE_OK;
 }
 
-/* There is no journal. */
+/* Answers that no file exists: the feed has no journal. */
 static int has_access(sqlite3_vfs *self, const char *path, int flags, int *ret)
 {
 	(void)self;
@@ -355,7 +356,7 @@ static void install(void)
 	vfs.xOpen = open_file;
 	vfs.xAccess = has_access;
 	vfs.xFullPathname = full_path;
-	(void)sqlite3_vfs_register(&vfs, 0); /* where it is not, no feed can be attached */
+	(void)sqlite3_vfs_register(&vfs, 0); /* on failure no feed can be attached */
 }
 
 int feed_file_attach(struct feed_file *file, sqlite3 *db)

@@ -9,10 +9,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* Of sixteen random bytes that the kernel gave this process, the same for its whole life. */
+/* A seed from the 16 random bytes that the kernel gives each process; it never changes. */
 static uint64_t get_seed(void)
 {
-	static _Atomic uint64_t known; /* to look for it takes as long as to hash */
+	static _Atomic uint64_t known; /* cached, since a look-up takes as long as a hash */
 	uint64_t seed = atomic_load_explicit(&known, memory_order_relaxed);
 	const void *random;
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * uthash as the store uses it: an entry that found no memory is marked (is_lost) and has to be
- * freed by who added it, instead of ending the daemon; and keys of strangers are hashed with a
- * seed of this process, so that nobody can choose names that all fall into one bucket.
+ * uthash as the store uses it. If there is no memory for an entry, uthash marks the entry (is_lost)
+ * instead of ending the daemon, and the caller that added it frees it. Keys that peers choose are
+ * hashed with a seed of this process, so that no peer can choose names that all fall into one
+ * bucket.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -13,9 +13,9 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 
-/* Of an entry, what its table takes beside it. */
+/* Memory that uthash needs for each entry. */
 #define HASH_BYTES  32u
-/* ... and a table that holds anything. */
+/* Memory of a table that has any entry. */
 #define TABLE_BYTES 640u
 
 struct intern_text {
@@ -32,7 +32,7 @@ struct intern_shape {
 	struct intern_shape_key key;
 };
 
-/* A table of its own: what one process looks for is near, and goes with it. */
+/* Each process has a table of its own: its entries are close in memory, and are freed with it. */
 struct intern_process {
 	UT_hash_handle hh;
 	int64_t id;
@@ -105,13 +105,13 @@ void intern_done(struct intern *intern)
 	memset(intern->apis, 0, sizeof(intern->apis));
 }
 
-/* As how many names @bytes in the file count; of none: one. */
+/* How many names a text of @bytes counts as; even an empty one counts as one. */
 static unsigned weigh(size_t bytes)
 {
 	return 1 + (unsigned)(bytes / NAME_PART_BYTES);
 }
 
-/* @stored: what of it the file has. */
+/* @stored: how many bytes the database stores for it. */
 static int add_text(struct intern *intern, struct intern_text **texts, const char *text,
 	size_t stored, int64_t id)
 {
@@ -180,7 +180,7 @@ static int add_shape(struct intern *intern, struct intern_process *process,
 {
 	struct intern_shape *entry;
 
-	/* Without it there is a second row of the same. */
+	/* An entry that is left out costs a second row for the same shape if it is seen again. */
 	if (!quota_has_memory(intern->account, sizeof(*entry) + HASH_BYTES, QUOTA_CACHE))
 		return 0;
 	process = process ? process : get_process(intern, key->process_id);
@@ -271,8 +271,8 @@ static int load_shapes(struct intern *intern)
 	return r < 0 ? r : database_errno(step);
 }
 
-/* Ids go up by one for as long as there is one feed to put them: no file of ours gets near the end
- * of what that takes. */
+/* Ids go up by one for the life of a file, and one feed inserts them all. No file of ours comes
+ * near half the greatest id. */
 static int load_last_shape(struct intern *intern)
 {
 	sqlite3_stmt *last = intern->statements->at[ST_SHAPE_LAST];
@@ -308,8 +308,8 @@ static int insert_text(struct intern *intern, const char *text, int64_t *ret_id)
 	return r;
 }
 
-/* Takes it for @text, of which the file is to have @stored bytes. Without: the name is
- * INTERN_OVERFLOW. */
+/* Takes quota for @text, of which the database will store @stored bytes. False: there is none, and
+ * the caller uses INTERN_OVERFLOW. */
 static bool take_room(struct intern *intern, const char *text, size_t stored)
 {
 	unsigned weight = weigh(stored);

@@ -17,13 +17,13 @@
 #include "proto/base/cleanup.h"
 #include "proto/names/schema.h"
 
-/* The migration that is for files without dispatches. */
+/* This migration is only for files without dispatches. */
 #define VERSION_WITHOUT_ROWS 11
-/* What of a file a disk has or has not: of SQLite's pages, which are larger, a part. */
+/* The unit in which a disk has written a file or not: smaller than one of SQLite's pages. */
 #define DISK_BLOCK_BYTES     4096u
 static_assert(DATABASE_PAGE_BYTES % DISK_BLOCK_BYTES == 0, "the image is whole blocks");
 
-/* SQLite's code. */
+/* Returns SQLite's code. */
 static int read_int(sqlite3 *db, const char *sql, int *ret)
 {
 	sqlite3_stmt *statement;
@@ -41,7 +41,7 @@ static int read_pragma(sqlite3 *db, const char *sql, int *ret)
 	return database_errno(read_int(db, sql, ret));
 }
 
-/* Takes over @bytes, always. */
+/* Takes ownership of @bytes, always. */
 static int open_image(unsigned char *bytes, sqlite3 **ret)
 {
 	sqlite3_int64 size = (sqlite3_int64)schema_image_bytes;
@@ -61,11 +61,11 @@ static int copy_image(sqlite3 *db, sqlite3 *image)
 
 	if (!backup)
 		return sqlite3_errcode(db);
-	(void)sqlite3_backup_step(backup, -1); /* _finish() says the same error again */
+	(void)sqlite3_backup_step(backup, -1); /* _finish() returns the same error again */
 	return sqlite3_backup_finish(backup);
 }
 
-/* sqlite3_free() it. NULL: no memory. */
+/* The caller frees it with sqlite3_free(). NULL: no memory. */
 static unsigned char *new_image(void)
 {
 	unsigned char *bytes = sqlite3_malloc64(schema_image_bytes);
@@ -78,8 +78,8 @@ static unsigned char *new_image(void)
 	return bytes;
 }
 
-/* Page by page, in one transaction: to have SQLite read the schema and write it down again, step by
- * step, takes ten times as long. */
+/* Copies the image page by page in one transaction. To run the migrations one by one would take ten
+ * times as long. */
 static int make_new(sqlite3 *db)
 {
 	unsigned char *bytes = new_image();
@@ -97,7 +97,7 @@ static int make_new(sqlite3 *db)
 
 /* ---- a new file ---------------------------------------------------------------------------- */
 
-/* -EOPNOTSUPP: they have a name from the start here. */
+/* Opens a file that has no name yet. -EOPNOTSUPP: there are no such files here. */
 static int open_nameless(const char *path, mode_t mode)
 {
 	const char *slash = strrchr(path, '/');
@@ -108,17 +108,18 @@ static int open_nameless(const char *path, mode_t mode)
 			      path) >= sizeof(folder))
 		return -EOPNOTSUPP;
 	fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
-	/* Of a kernel or a file system that does not know them. */
+	/* The kernel or the file system has no O_TMPFILE. */
 	if (fd < 0)
 		return errno == EISDIR || errno == EINVAL ? -EOPNOTSUPP : -errno;
-	/* Before Linux 6.0 no umask applies to it on a file system without ACLs; ours is strict. */
+	/* Before Linux 6.0 the umask is not applied to such a file on a file system without ACLs.
+	 * The umask of the collector is strict. */
 	if (fgetxattr(fd, "system.posix_acl_access", NULL, 0) < 0 && errno == EOPNOTSUPP)
 		(void)fchmod(fd, mode & S_IRWXU);
 	return fd;
 }
 
-/* With room for all of it, for its size is what a quota and retention count; holes only where the
- * file system can't do that. */
+/* Allocates room for the whole file, since quota and retention count its size. Leaves holes only if
+ * the file system cannot allocate. */
 static int make_room(int fd)
 {
 	if (fallocate(fd, 0, 0, (off_t)schema_image_bytes) == 0)
@@ -128,7 +129,7 @@ static int make_room(int fd)
 	return ftruncate(fd, (off_t)schema_image_bytes) < 0 ? -errno : 0;
 }
 
-/* What is not zero. */
+/* Writes the runs that are not zero. */
 static int write_image(int fd)
 {
 	int r = make_room(fd);
@@ -140,7 +141,7 @@ static int write_image(int fd)
 
 		if (n < 0)
 			return -errno;
-		/* As SQLite says of a short write. */
+		/* SQLite also takes a short write for a full disk. */
 		if ((size_t)n != run->bytes)
 			return -ENOSPC;
 	}
@@ -154,15 +155,16 @@ static int give_name(int fd, const char *path)
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	if (linkat(AT_FDCWD, link, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0)
 		return 0;
-	/* No /proc, or a sandbox where nothing is linked: to make an empty one may be allowed. */
+	/* There is no /proc, or a sandbox forbids links. Creating an empty file may still be
+	 * allowed. */
 	return errno == EEXIST ? -EEXIST : -EOPNOTSUPP;
 }
 
-/* Whoever heard of it may have put another one there. */
+/* Removes the name, unless another process has put another file there since @made was called. */
 static void take_name(int fd, const char *path)
 {
 	if (storage_is_named(fd, path))
-		(void)unlink(path); /* made just now, by us, and nothing is in it */
+		(void)unlink(path); /* this call made it, and it holds nothing */
 }
 
 int migrate_make_file(const char *path, mode_t mode, void (*made)(void *), void *data)
@@ -182,7 +184,7 @@ int migrate_make_file(const char *path, mode_t mode, void (*made)(void *), void 
 	return r;
 }
 
-/* Nothing but what a new file holds, and zeros where that is not. */
+/* True if the file holds only parts of the image of a new file, with zeros in place of the rest. */
 static bool is_unwritten(int fd, const unsigned char *image)
 {
 	static const unsigned char zeros[DISK_BLOCK_BYTES];
@@ -208,7 +210,7 @@ int migrate_forget_unwritten(const char *path)
 	struct stat st;
 	int r = 0;
 
-	/* What cannot be read says so to whoever wants it. */
+	/* The next caller that needs the file reports a read error. */
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
 		(size_t)st.st_size != schema_image_bytes)
 		return 0;
@@ -224,9 +226,9 @@ int migrate_forget_unwritten(const char *path)
 /* ---- one that is there --------------------------------------------------------------------- */
 
 /*
- * Rows stay in the table that they are in. To copy a hundred million of them would take minutes, in
- * which the store does nothing for anybody else, and the disk would have to hold them twice. The
- * feed knows both tables.
+ * True if migration @m does not apply: rows stay in the table that they are in. To copy a hundred
+ * million of them would block the store for minutes, and the disk would have to hold them twice.
+ * The feed can write to both tables.
  */
 static int is_left_out(sqlite3 *db, const struct migration *m, bool *ret)
 {
@@ -262,12 +264,12 @@ static int apply_from(sqlite3 *db, int version)
 		r = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
 	if (r == SQLITE_OK)
 		return 0;
-	/* No transaction to end when BEGIN failed: that error is the one to report. */
+	/* If BEGIN failed, there is no transaction to end; its error is the one to report. */
 	(void)sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
 	return database_schema_errno(r);
 }
 
-/* An empty file is new; anything else must say that it is ours. */
+/* An empty file is new; any other must be marked as ours. */
 static int check_origin(sqlite3 *db, int version)
 {
 	int id = 0, objects = 0, r;
@@ -278,7 +280,8 @@ static int check_origin(sqlite3 *db, int version)
 	r = read_pragma(db, "SELECT count(*) FROM sqlite_master", &objects);
 	if (r < 0)
 		return r;
-	/* Of no version, and yet there is something: an image would go over it. */
+	/* A file of ours without a version has tables nevertheless: the image would overwrite
+	 * them. */
 	if (id == SCHEMA_APPLICATION_ID)
 		return objects && !version ? -EUCLEAN : 0;
 	return id || version || objects ? -EMEDIUMTYPE : 0;

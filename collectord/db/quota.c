@@ -71,7 +71,7 @@ static void fill(struct quota_account *account)
 		limits->burst_s);
 }
 
-/* Why not; QUOTA_WITHIN: it may. */
+/* Returns the limit that forbids it, or QUOTA_WITHIN. */
 static enum quota_why refuse(struct quota_account *account, double records, double bytes)
 {
 	fill(account);
@@ -107,7 +107,7 @@ void quota_return(struct quota *quota, uint64_t records, uint64_t bytes)
 {
 	if (!quota->account)
 		return;
-	/* What is too much runs over when the buckets are filled next. */
+	/* If a bucket is now above its limit, the next fill cuts it. */
 	quota->account->records += (double)records;
 	quota->account->bytes += (double)bytes;
 	quota->open.granted -= records;
@@ -133,7 +133,7 @@ void quota_rollback(struct quota *quota)
 	struct quota_account *account = quota->account;
 
 	quota_return(quota, quota->open.granted, quota->open.granted_bytes);
-	/* A new day may have begun meanwhile. */
+	/* A new day may have begun since the names were counted. */
 	if (account)
 		account->names -=
 			quota->open.names < account->names ? quota->open.names : account->names;

@@ -9,17 +9,18 @@
 
 #include "collectord/db/database.h"
 
-/* A row: its length, its number, its header (how long that is, a type each), its values. */
+/* A row: its length, its number, its header (length, and a type per column), its values. */
 #define ROW_BYTES_MAX (1u + 2u + 1u + FEED_COLUMNS + 8u * FEED_COLUMNS)
 
-/* Of a shape its number takes eight bytes, and no more in its own column than its type. */
+/* A shape's number takes eight bytes as row id; its id column takes only a type and no value. */
 #define SHAPE_HEAD_BYTES (1u + 8u + 1u)
 #define SHAPE_BYTES_MAX	 (SHAPE_HEAD_BYTES + FEED_SHAPE_COLUMNS + 8u * (FEED_SHAPE_COLUMNS - 1))
 
-/* Each value is written as eight bytes: what follows it goes over those it does not need. */
+/* Each value is written as eight bytes; the next value overwrites the bytes that it does not
+ * need. */
 static_assert(FEED_FILE_LEAF_HEAD + FEED_FILE_LEAF_ROWS * ROW_BYTES_MAX + 8 <= FEED_FILE_PAGE_BYTES,
 	"a leaf holds its rows whatever is in them");
-/* Where the last shape of a leaf may begin. */
+/* The last place in the leaf where a shape may begin. */
 #define SHAPE_LAST (FEED_FILE_PAGE_BYTES - SHAPE_BYTES_MAX - 8)
 static_assert(FEED_FILE_SHAPE_HEAD <= SHAPE_LAST, "that of the shapes holds one");
 static_assert(ROW_BYTES_MAX < 128 && SHAPE_BYTES_MAX < 128, "the length of a row is one byte");
@@ -32,7 +33,8 @@ static int prepare(struct feed *feed, sqlite3_stmt **statement, const char *sql)
 
 int feed_new(sqlite3 *db, struct feed **ret)
 {
-	/* Not of the heap, which would clear all of it: most sessions use a fifth, idle ones none. */
+	/* Not from the heap, which would clear all of it: most sessions use a fifth, idle ones
+	 * none. */
 	struct feed *feed = mmap(
 		NULL, sizeof(*feed), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int r;
@@ -42,17 +44,19 @@ int feed_new(sqlite3 *db, struct feed **ret)
 		return -ENOMEM;
 	feed->db = db;
 	r = feed_file_attach(&feed->file, db);
-	/* Without names of columns, and with all of them alike, it copies rows as they are. */
+	/* SQLite copies whole rows only if no columns are named and the columns of both tables are
+	 * alike. */
 	if (r == SQLITE_OK)
 		r = prepare(feed, &feed->insert,
 			"INSERT INTO main.rtl_dispatch SELECT * FROM feed.rows");
-	/* Begun by an older collector: its rows have a column for their number. */
+	/* The file was begun by an older collector, whose rows have a column for their number. */
 	if (r == SQLITE_ERROR)
 		r = prepare(feed, &feed->insert,
 			"INSERT INTO main.rtl_dispatch SELECT NULL, * FROM feed.rows");
 	/*
-	 * An id that is there already would undo the statement, for which SQLite keeps each page
-	 * that it changes as it was; we undo the transaction, whatever fails.
+	 * With OR ABORT SQLite would save each page that it changes, to undo the statement if an id
+	 * exists already. We roll back the whole transaction on any error, so OR ROLLBACK saves
+	 * that work.
 	 */
 	if (r == SQLITE_OK)
 		r = prepare(feed, &feed->insert_shapes,
@@ -76,8 +80,8 @@ struct feed *feed_free(struct feed *feed)
 	return NULL;
 }
 
-/* By the bits that a value needs beside its sign: its type, its bytes, and how far they are moved
- * to lie first. */
+/* Indexed by the number of bits that a value needs besides its sign: SQLite's type, the number of
+ * bytes, and the shift that moves them to the front. */
 static const struct form {
 	uint8_t type, bytes, shift, unused;
 } form_of[63] = {[0 ... 6] = {1, 1, 56, 0},
@@ -88,12 +92,13 @@ static const struct form {
 	[47 ... 62] = {6, 8, 0, 0}};
 
 /*
- * The value at @to, its type at @ret_type: the shortest of SQLite's that holds it, as SQLite itself
- * would choose. Returns where the next one goes.
+ * Writes the value to @to and its type to @ret_type: the shortest of SQLite's types that holds it,
+ * as SQLite itself would choose. Returns where the next value goes.
  */
 static inline uint8_t *put_value(uint8_t *to, int64_t value, uint8_t *ret_type)
 {
-	/* 0 and 1 are types of their own, and NULL, here 1, is none: all three in one look. */
+	/* 0, 1 and NULL have types of their own without bytes. The rotation maps them to 0, 2 and
+	 * 1. */
 	static const uint8_t type_of[3] = {8, 0, 9};
 	uint64_t turned = (uint64_t)value << 1 | (uint64_t)value >> 63;
 	uint64_t bits = (uint64_t)(value ^ (value >> 63)), ordered;
@@ -117,7 +122,7 @@ void feed_put(struct feed *feed, const int64_t column[FEED_COLUMNS])
 	uint8_t *leaf = feed_file_leaf(&feed->file, feed->count / FEED_FILE_LEAF_ROWS);
 	uint8_t *row = in_leaf ? feed->end : leaf + FEED_FILE_LEAF_HEAD, *head = row + 3, *end;
 
-	/* Columns at the end that a row does not have are NULL. */
+	/* NULL columns at the end are left out of the row. */
 	while (columns && column[columns - 1] == FEED_NULL)
 		columns--;
 	end = head + 1 + columns;
@@ -132,12 +137,12 @@ void feed_put(struct feed *feed, const int64_t column[FEED_COLUMNS])
 	feed->end = end;
 }
 
-/* All @count rows of what is published. */
+/* Inserts all @count published rows. */
 static int copy(struct feed *feed, sqlite3_stmt *insert, uint32_t count)
 {
 	int r;
 
-	(void)sqlite3_step(insert); /* sqlite3_reset() says the same error again */
+	(void)sqlite3_step(insert); /* sqlite3_reset() returns the same error again */
 	r = sqlite3_reset(insert);
 	if (r != SQLITE_OK)
 		return database_errno(r);
@@ -176,7 +181,7 @@ int feed_put_shape(struct feed *feed, const int64_t column[FEED_SHAPE_COLUMNS])
 	head = row + SHAPE_HEAD_BYTES - 1;
 	end = head + 1 + FEED_SHAPE_COLUMNS;
 	head[0] = 1 + FEED_SHAPE_COLUMNS;
-	head[1] = 0; /* what is the number of its row is nothing in its column */
+	head[1] = 0; /* the row's number is its id, so the id column holds nothing */
 	for (unsigned i = 1; i < FEED_SHAPE_COLUMNS; i++)
 		end = put_value(end, column[i], head + 1 + i);
 	row[0] = (uint8_t)(end - head);

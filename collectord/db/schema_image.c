@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * schema-image > FILE.c: runs at build time. Applies the migrations to an empty database in memory
- * and writes that database down as C: what a new file begins as (migrate.c). The migrations stay
- * the one definition. Nearly all of its pages are zeros: only runs of other bytes are written.
+ * and writes that database as C source: a new file begins as this image (migrate.c). The migrations
+ * stay the one definition of the schema. Nearly all bytes are zeros, so only runs of other bytes
+ * are written.
  */
 #include <sqlite3.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #include "collectord/db/migrate.h"
 #include "proto/names/schema.h"
 
-/* So many zeros in a row end a run: what a run itself costs. */
+/* A run ends at this many zeros, since a new run costs about as much. */
 #define GAP_BYTES 16
 
 static sqlite3 *make(void)
@@ -47,7 +48,7 @@ static size_t zeros(const unsigned char *bytes, size_t at, size_t end)
 	return n;
 }
 
-/* One run from @at on. Where it ends. */
+/* Writes one run from @at on. Returns where it ends. */
 static size_t write_run(const unsigned char *bytes, size_t at, size_t end)
 {
 	size_t stop = at;

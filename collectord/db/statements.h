@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Every statement the store writes or reads with, prepared once a connection. All values are
- * bound: no text of a peer is ever part of SQL. Store thread.
+ * Every statement that the store writes or reads with, prepared once per connection. All values are
+ * bound: no text of a peer ever becomes part of SQL. Store thread.
  */
 #include <sqlite3.h>
 
@@ -149,7 +149,7 @@
 			  "launch_id) "                                                            \
 			  "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)")            \
 	X(CAPTURED_PUT, "INSERT OR IGNORE INTO rtl_captured (id, graph) VALUES (?1, ?2)")          \
-	/* total(): exact below 2^53, and no error above, where only a lie gets. */                \
+	/* total() is exact below 2^53; above it, where only false counts get, it cannot fail. */  \
 	X(SUM_QUEUES, "SELECT CAST(total(dispatched) AS INTEGER), "                                \
 		      "CAST(total(skipped) AS INTEGER), CAST(total(stored) AS INTEGER), "          \
 		      "CAST(total(q.untimed) AS INTEGER), CAST(total(outstanding) AS INTEGER), "   \
@@ -157,7 +157,7 @@
 		      "FROM rtl_queue q "                                                          \
 		      "JOIN rtl_process p ON p.id = q.process_id "                                 \
 		      "WHERE ?1 IS NULL OR session_id = ?1")                                       \
-	/* Of processes that other tools recorded, nothing but what is here is known. */          \
+	/* Of processes that other tools recorded, only these figures are known. */                \
 	X(SUM_IMPORTED, "SELECT count(*), (SELECT CAST(total(stored) AS INTEGER) FROM rtl_queue q "  \
 			"WHERE q.process_id IN (SELECT p.id FROM rtl_process p JOIN rtl_import i "  \
 			"ON i.id = p.import_id WHERE i.source IS NOT NULL AND "                    \
@@ -200,6 +200,6 @@ struct statements {
 	sqlite3_stmt *at[ST_COUNT];
 };
 
-/* -errno as database_errno(); on an error nothing is left prepared. */
+/* -errno as database_errno(); on an error no statement stays prepared. */
 int statements_prepare(sqlite3 *db, struct statements *statements);
 void statements_done(struct statements *statements);

@@ -95,7 +95,8 @@ static int set_acl(const char *folder, uid_t uid)
 	acl_t acl;
 	int r = 0;
 
-	/* The mask caps what SQLite's -wal and -shm, made with our mode, give the owner. */
+	/* SQLite makes -wal and -shm with our mode; the mask caps what the ACL then gives the
+	 * owner. */
 	snprintf(text, sizeof(text), "u::rwx,u:%u:rx,g::-,m::rx,o::-", (unsigned)uid);
 	acl = acl_from_text(text);
 	if (!acl)
@@ -113,7 +114,7 @@ int storage_tenant_folder(const char *dir, uid_t uid, char **ret, bool *ret_acl)
 	CLEANUP(free_p) char *folder = NULL;
 	struct stat st;
 
-	/* Owners pass through, nobody lists. */
+	/* Owners may pass through the folder but not list it. */
 	if (mkdir(dir, 0711) < 0 && errno != EEXIST)
 		return -errno;
 	real = realpath(dir, NULL);

@@ -17,7 +17,7 @@
 #define DEMANGLE_OPTIONS   (DMGL_PARAMS | DMGL_ANSI | DMGL_NO_RECURSE_LIMIT)
 #define DEMANGLE_PAIRS_MAX 65536u
 
-/* Bytes of the well-formed character at @at, or 0. Unicode, table 3-7. */
+/* Returns the length of the well-formed character at @at, or 0. Unicode, table 3-7. */
 static size_t character_bytes(const uint8_t *at, size_t left)
 {
 	uint8_t low = 0x80, high = 0xbf;
@@ -49,7 +49,7 @@ static size_t character_bytes(const uint8_t *at, size_t left)
 	return n;
 }
 
-/* How many bytes at @at are characters of their own; by eights, most names are all of them. */
+/* Counts the ASCII characters at @at, eight at a time, since most names consist only of them. */
 static size_t plain_bytes(const uint8_t *at, size_t left)
 {
 	const uint64_t ones = UINT64_MAX / 255, tops = ones << 7;
@@ -92,11 +92,10 @@ char *text_clean(const void *bytes, size_t count, size_t max)
 	return out;
 }
 
-/* Of one name: its thread's own processor time. The longest real ones take less than a millisecond.
- */
+/* Processor time of the thread for one name. The longest real names take less than a
+ * millisecond. */
 #define DEMANGLE_NS_MAX 20000000
-/* ThreadSanitizer delivers a signal in the middle of a computation only where it may be a fault's.
- */
+/* ThreadSanitizer delivers a signal during a computation only if the signal may report a fault. */
 #ifdef __SANITIZE_THREAD__
 #define DEMANGLE_SIGNAL SIGTRAP
 #else
@@ -111,7 +110,7 @@ struct demangled {
 	char text[TEXT_DEMANGLED_BYTES_MAX];
 };
 
-/* Where the thread goes that is out of time; NULL: it demangles nothing. */
+/* Where the thread jumps when its time is over; NULL: it demangles nothing. */
 static _Thread_local sigjmp_buf *volatile out_of_time;
 
 static void on_out_of_time(int number)
@@ -123,7 +122,7 @@ static void on_out_of_time(int number)
 
 static void install_handler(void)
 {
-	/* It is left by a jump, so it blocks nothing. */
+	/* A jump leaves the handler, so the signal must not stay blocked. */
 	struct sigaction action = {
 		.sa_handler = on_out_of_time, .sa_flags = SA_NODEFER | SA_RESTART};
 
@@ -141,8 +140,8 @@ static void take_part(const char *part, size_t bytes, void *data)
 }
 
 /*
- * libiberty puts references x templates (each seen twice at most) on the stack; real names stay
- * far below this, and the thread's stack (STORE_STACK_BYTES) is sized for it.
+ * libiberty puts references x templates (each counted at most twice) on the stack. Real names stay
+ * far below this bound, and the thread's stack (STORE_STACK_BYTES) is sized for it.
  */
 static bool fits_stack(const char *mangled)
 {
@@ -156,9 +155,10 @@ static bool fits_stack(const char *mangled)
 }
 
 /*
- * libiberty offers no way to stop: a name of 200 bytes can ask for more output than there are
- * disks, and for hours of work without any. It is left by a jump, out of its callback or out of a
- * signal: it keeps everything on the stack, allocates nothing and holds no lock.
+ * Demangles with a bound on output and time. libiberty cannot be stopped: a name of 200 bytes can
+ * ask for more output than any disk holds, or for hours of work without output. So we leave it by a
+ * jump, from its callback or from a signal handler. That is safe because it keeps everything on the
+ * stack, allocates nothing and holds no lock.
  */
 static enum demangle_end demangle_for_a_while(const char *mangled, struct demangled *d)
 {
@@ -167,7 +167,8 @@ static enum demangle_end demangle_for_a_while(const char *mangled, struct demang
 
 	if (end == DEMANGLE_RETURNED) {
 		out_of_time = &d->over;
-		/* Its own limit would refuse every name over 1 KiB; SYMBOL_BYTES_MAX is ours. */
+		/* libiberty's own limit would refuse every name over 1 KiB; ours is
+		 * SYMBOL_BYTES_MAX. */
 		is_name = cplus_demangle_v3_callback(mangled, DEMANGLE_OPTIONS, take_part, d);
 	}
 	out_of_time = NULL;
@@ -176,7 +177,7 @@ static enum demangle_end demangle_for_a_while(const char *mangled, struct demang
 	return (enum demangle_end)end;
 }
 
-/* No bytes in @d: not a mangled name, or too much of it. */
+/* If @d has no bytes, @mangled is not a mangled name or its output is too long. */
 static enum demangle_end demangle_mangled(const char *mangled, struct demangled *d)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -190,7 +191,7 @@ static enum demangle_end demangle_mangled(const char *mangled, struct demangled 
 
 	pthread_once(&once, install_handler);
 	if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer) < 0)
-		return end; /* without a bound it is not begun */
+		return end; /* demangling never starts without a time limit */
 	sigemptyset(&ours);
 	sigaddset(&ours, DEMANGLE_SIGNAL);
 	pthread_sigmask(SIG_UNBLOCK, &ours, &before);
@@ -221,6 +222,6 @@ char *text_demangle(const char *symbol, unsigned *stopped)
 	*stopped += demangle_mangled(plain, d) == DEMANGLE_OUT_OF_TIME;
 	if (!d->bytes)
 		return TAKE(plain);
-	/* Identifiers of the mangled name are bytes: a cut in the middle of one stays possible. */
+	/* Identifiers in a mangled name are bytes, so one may end in the middle of a character. */
 	return text_clean(d->text, d->bytes, TEXT_DEMANGLED_BYTES_MAX);
 }

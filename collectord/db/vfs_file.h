@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Files of a VFS of SQLite's that lie on those of another one: what they only hand on. Their own
- * begin with a struct vfs_file, whose real is set when they are opened. Any thread.
+ * Methods of an SQLite VFS that pass on to the file of another VFS. Files of the outer VFS begin
+ * with a struct vfs_file, whose `real` is set when they are opened. Any thread.
  */
 #include <sqlite3.h>
 
@@ -56,7 +56,7 @@ static inline int vfs_shm_unmap(sqlite3_file *file, int is_deleted)
 	return vfs_real(file)->pMethods->xShmUnmap(vfs_real(file), is_deleted);
 }
 
-/* In the initializer of a struct sqlite3_io_methods. */
+/* For the initializer of a struct sqlite3_io_methods. */
 #define VFS_HAND_ON                                                                                \
 	.xFileSize = vfs_size, .xLock = vfs_lock, .xUnlock = vfs_unlock,                           \
 	.xCheckReservedLock = vfs_check_lock, .xFileControl = vfs_control,                         \

@@ -14,13 +14,13 @@
 #include "collectord/db/watched_vfs.h"
 #include "proto/base/cleanup.h"
 
-#define WAL_MAGIC	   0x377f0682u /* the last bit: in which order words are summed */
+#define WAL_MAGIC	   0x377f0682u /* the last bit gives the byte order of the checksum */
 #define WAL_FORMAT	   3007000u
 #define FRAME_HEADER_BYTES 24u
 #define PAGE_BYTES_MAX	   65536u
 #define SALT_BYTES	   8u
 #define INDEX_BYTES	   32768 /* the first piece of the index, as SQLite maps it */
-/* Bytes of the -shm file that a reader locks, one of them (SQLite's walformat). */
+/* Bytes of the -shm file of which each reader locks one (SQLite's walformat). */
 #define SHM_READ_FIRST	   123u
 #define SHM_READ_LAST	   127u
 
@@ -65,11 +65,11 @@ bool wal_is_header(const uint8_t header[WAL_HEADER_BYTES])
 	       !(page_bytes & (page_bytes - 1)) && fits(&sum, header + 24);
 }
 
-/* SQLite's index of the log, in the memory of its -shm file (walformat); in native byte order. */
+/* SQLite's index of the WAL, in the memory of its -shm file (walformat); in native byte order. */
 struct index_header {
 	uint32_t version, unused, change;
 	uint8_t is_init, is_big_endian;
-	uint16_t page_bytes; /* 1: 65536 */
+	uint16_t page_bytes; /* 1 means 65536 */
 	uint32_t frames;     /* up to the last commit that SQLite knows of */
 	uint32_t pages;
 	uint32_t sum[2]; /* of the last of @frames */
@@ -86,7 +86,7 @@ struct end {
 	uint8_t salt[SALT_BYTES];
 };
 
-/* 1: *@ret is filled; 0: there is no index, or another connection just changes it. */
+/* 1: *@ret is filled; 0: there is no index, or another connection is changing it. */
 static int read_index(sqlite3 *db, struct end *ret)
 {
 	struct index_header header[2];
@@ -112,7 +112,8 @@ static int read_index(sqlite3 *db, struct end *ret)
 	return 1;
 }
 
-/* Without a frame the sum is that of the log's header. False: it was begun anew, or never. */
+/* Without a frame the sum is that of the WAL's header. False: the WAL was restarted or never
+ * begun. */
 static bool begin_sum(int fd, struct end *end)
 {
 	uint8_t header[WAL_HEADER_BYTES];
@@ -128,22 +129,24 @@ static bool begin_sum(int fd, struct end *end)
 	return true;
 }
 
-/* Of this round of the log, not of the one before, which lies behind the end. */
+/* True if the frame belongs to this round of the WAL, not to an earlier one, whose frames lie
+ * behind the end. */
 static bool is_of_round(const uint8_t *frame, const struct end *end)
 {
 	return !memcmp(frame + 8, end->salt, SALT_BYTES);
 }
 
 /*
- * What a transaction that was rolled back leaves behind has none, nor has what goes over frames of
- * its own that were spilled: SQLite gives those no salt until all sums before them are right.
+ * True if the frame ends a transaction. A rolled-back transaction leaves no such frame, nor does
+ * one that overwrites its own spilled frames: SQLite gives those no salt until all sums before them
+ * are right.
  */
 static bool is_commit(const uint8_t *frame)
 {
 	return get_u32(frame + 4) != 0;
 }
 
-/* The frame that SQLite would write next, if it is one that it would have taken. */
+/* True if this is the next frame that SQLite would have accepted; adds it to the sum. */
 static bool goes_on(struct end *end, const uint8_t *frame, size_t bytes)
 {
 	if (bytes != FRAME_HEADER_BYTES + end->page_bytes || !is_of_round(frame, end))
@@ -153,7 +156,7 @@ static bool goes_on(struct end *end, const uint8_t *frame, size_t bytes)
 	return get_u32(frame) && fits(&end->sum, frame + 16);
 }
 
-/* Behind the first frame that does not go on only headers are read. */
+/* After the first frame that does not go on, only headers are read. 1: a lost commit follows. */
 static int look(int fd, struct end *end, uint8_t *frame)
 {
 	size_t frame_bytes = FRAME_HEADER_BYTES + end->page_bytes, wanted = frame_bytes;
@@ -171,7 +174,7 @@ static int look(int fd, struct end *end, uint8_t *frame)
 	return n < 0 ? -errno : 0;
 }
 
-/* SQLite writes its header first: this one had one, which the disk has not. */
+/* True if the header is zeros: SQLite writes it first, so the disk has lost it. */
 static bool has_lost_header(int fd)
 {
 	static const uint8_t zeros[WAL_HEADER_BYTES];
@@ -200,8 +203,8 @@ int wal_is_cut(sqlite3 *db)
 	return frame ? look(fd, &end, frame) : -ENOMEM;
 }
 
-/* In another mode there is no index, and SQLite would not give back one that was mapped past it. A
- * log that was cut may not even let the mode be read: that is a log. */
+/* In another mode there is no index, and SQLite would never release one that was mapped without its
+ * knowledge. If a cut WAL keeps the mode from being read, the database has a WAL. */
 static bool may_have_wal(sqlite3 *db)
 {
 	sqlite3_stmt *mode = NULL;
@@ -232,7 +235,7 @@ int wal_check_whole(sqlite3 *db)
 	return bytes < wanted ? -EUCLEAN : 0;
 }
 
-/* Bytes up to the end, where a frame of the same round lies behind it; else 0. */
+/* Returns the bytes up to the end if a frame of the same round lies behind it; else 0. */
 static sqlite3_int64 end_of_more(sqlite3 *db, sqlite3_file *log)
 {
 	uint8_t header[WAL_HEADER_BYTES], frame[FRAME_HEADER_BYTES];
@@ -260,14 +263,14 @@ int wal_trim(sqlite3 *db)
 	if (sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) != SQLITE_OK ||
 		!log || !log->pMethods || !end_of_more(db, log))
 		return 0;
-	/* Nobody writes meanwhile, not even a user with a shell of SQLite's. */
+	/* No other process writes meanwhile, not even a user with an SQLite shell. */
 	r = database_exec(db, "BEGIN IMMEDIATE");
 	if (r < 0)
 		return r;
 	bytes = end_of_more(db, log);
 	if (bytes)
 		r = database_errno(log->pMethods->xTruncate(log, bytes));
-	(void)database_exec(db, "ROLLBACK"); /* of nothing */
+	(void)database_exec(db, "ROLLBACK"); /* nothing was changed */
 	return r;
 }
 
@@ -309,7 +312,7 @@ void wal_send(const char *database)
 {
 	CLEANUP(close_p) int fd = wal_hold(database);
 
-	/* What fails is said by the sync. */
+	/* A later sync reports the error. */
 	if (fd >= 0)
 		(void)sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 }
@@ -319,7 +322,7 @@ int wal_open_index(const char *database)
 	return open_beside(database, "-shm");
 }
 
-/* A snapshot each is a lock of one byte: of SQLite's file format. */
+/* Each snapshot is a lock on one byte, as SQLite's file format defines. */
 unsigned wal_readers(int index, pid_t *ret_pid)
 {
 	unsigned count = 0;

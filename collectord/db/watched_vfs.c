@@ -9,7 +9,7 @@
 #include "collectord/db/vfs_file.h"
 #include "proto/base/clock.h"
 
-/* The most that one sync has to write; a disk of 0.1 MB/s takes 10 s for the least. */
+/* The most that one sync has to write. A disk of 0.1 MB/s takes 10 s for the smaller value. */
 #define PIECE_BYTES_MIN (1u << 20)
 #define PIECE_BYTES_MAX (64u << 20)
 
@@ -27,17 +27,17 @@ struct beat {
 
 struct patience {
 	uint64_t us;
-	uint64_t *also_us; /* or NULL */
+	uint64_t *also_us; /* may be NULL */
 };
 
 static sqlite3_vfs vfs;
 static sqlite3_vfs *under;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool is_installed; /* lock */
+static bool is_installed; /* guarded by lock */
 static _Thread_local struct beat current;
 static _Thread_local struct patience patience = {.us = UINT64_MAX};
-/* Of this thread's disk, as the last sync of more than the least has shown; before: more than a short
- * session writes. */
+/* Bytes that this thread's disk writes in a second, learnt from the last sync of at least
+ * PIECE_BYTES_MIN. The initial value is more than a short session writes. */
 static _Thread_local uint64_t piece_bytes = 2 * PIECE_BYTES_MIN;
 
 void pace_set_beat(int (*beat)(void *data), void *data)
@@ -48,7 +48,7 @@ void pace_set_beat(int (*beat)(void *data), void *data)
 void pace_beat(void)
 {
 	if (current.beat)
-		(void)current.beat(current.data); /* it is for those who can end their work */
+		(void)current.beat(current.data); /* only SQLite heeds the result */
 }
 
 void pace_set_patience(uint64_t us, uint64_t *also_us)
@@ -61,13 +61,13 @@ static void learn(uint64_t bytes, uint64_t ns)
 	uint64_t per_second = ns ? bytes * 1000000000u / ns : PIECE_BYTES_MAX;
 
 	if (bytes < PIECE_BYTES_MIN)
-		return; /* how long that took was the disk's latency */
+		return; /* the time was the latency of the disk */
 	piece_bytes = per_second > PIECE_BYTES_MAX   ? PIECE_BYTES_MAX
 		      : per_second < PIECE_BYTES_MIN ? PIECE_BYTES_MIN
 						     : per_second;
 }
 
-/* ---- of a file ----------------------------------------------------------------------------- */
+/* ---- methods of a file -------------------------------------------------------------------- */
 
 static int file_close(sqlite3_file *file)
 {
@@ -95,7 +95,7 @@ static int file_sync(sqlite3_file *base, int flags)
 	return r;
 }
 
-/* More syncs than SQLite asks for take nothing from what it relies on. */
+/* Syncs more often than SQLite asks, which breaks no guarantee that SQLite relies on. */
 static int file_write(sqlite3_file *base, const void *data, int bytes, sqlite3_int64 at)
 {
 	struct file *file = (struct file *)base;
@@ -131,7 +131,7 @@ static int file_shm_lock(sqlite3_file *file, int at, int n, int flags)
 
 static const sqlite3_io_methods methods = {
 	VFS_HAND_ON,
-	.iVersion = 2, /* no xFetch: what is read beats, too */
+	.iVersion = 2, /* no xFetch, so reads beat, too */
 	.xClose = file_close,
 	.xRead = file_read,
 	.xWrite = file_write,
@@ -142,7 +142,7 @@ static const sqlite3_io_methods methods = {
 	.xShmLock = file_shm_lock,
 };
 
-/* ---- of all -------------------------------------------------------------------------------- */
+/* ---- the VFS ------------------------------------------------------------------------------- */
 
 static int open_file(
 	sqlite3_vfs *self, const char *path, sqlite3_file *base, int flags, int *ret_flags)
@@ -158,7 +158,8 @@ static int open_file(
 	return r;
 }
 
-/* What SQLite asks for is what it counts: it waits for nobody the longer for it. */
+/* Reports the whole time as slept even if it was cut short, so that SQLite does not retry
+ * longer. */
 static int sleep_within(sqlite3_vfs *self, int us)
 {
 	uint64_t most = us > 0 ? (uint64_t)us : 0;
@@ -177,10 +178,10 @@ static int sleep_within(sqlite3_vfs *self, int us)
 	return us;
 }
 
-/* SQLite sets itself up first, for which it may find no memory. */
+/* Fails if SQLite finds no memory to initialize itself. */
 static bool install(void)
 {
-	/* The default one: tests have one that fails. */
+	/* Wraps the default VFS, which tests replace by one that fails. */
 	under = sqlite3_vfs_find(NULL);
 	if (!under)
 		return false;

@@ -18,7 +18,7 @@
 #include "proto/base/limits.h"
 #include "proto/names/schema.h"
 
-/* rtl_loss of the file as a whole. */
+/* The process id of rtl_loss rows that concern the whole file. */
 #define NO_PROCESS 0
 
 static int put_reasons(struct writer *writer)
@@ -43,15 +43,15 @@ static int put_incomplete_first(struct writer *writer)
 	return database_run(put);
 }
 
-/* Rows that every database has, whatever migration made it. */
+/* Writes the rows that every database has, whatever migration made it. */
 static int prime(struct writer *writer)
 {
 	int r = writer_begin(writer);
 
 	if (r == 0 && writer->was_cut)
 		r = writer_put_loss(writer, "logs_cut", 1);
-	/* Of a file that is only sealed the verdict stands; a session that goes on takes it back.
-	 */
+	/* A file that is only sealed keeps its verdict, unless its WAL was cut; a session that
+	 * continues it sets it to incomplete. */
 	if (r == 0 && writer->was_cut)
 		r = writer_put_meta_number(writer, "complete", 0);
 	if (r == 0)
@@ -62,7 +62,7 @@ static int prime(struct writer *writer)
 		r = put_incomplete_first(writer);
 	if (r == 0)
 		r = writer_commit(writer);
-	/* Or the next look would find once more what has been noted. */
+	/* Otherwise the next look would find the same cut again. */
 	if (r == 0 && writer->was_cut)
 		(void)wal_trim(writer->db);
 	return r;
@@ -97,7 +97,7 @@ static void set_cache_now(struct writer *writer, uint64_t bytes)
 
 	writer->cache_now_bytes = bytes < writer->cache_bytes ? bytes : writer->cache_bytes;
 	snprintf(sql, sizeof(sql), "PRAGMA cache_size=-%" PRIu64, writer->cache_now_bytes >> 10);
-	/* Without memory for that it keeps what it had. */
+	/* Without memory for that the cache keeps its size. */
 	if (writer->db)
 		(void)database_exec(writer->db, sql);
 }
@@ -111,7 +111,8 @@ void writer_set_cache(struct writer *writer, uint64_t bytes)
 		writer, now_bytes > STORE_CACHE_FIRST_BYTES ? now_bytes : STORE_CACHE_FIRST_BYTES);
 }
 
-/* A transaction that changed more pages than there was room for wrote some of them twice. */
+/* Doubles the cache after a transaction that spilled: it wrote some pages twice for want of
+ * room. */
 static void grow_cache(struct writer *writer)
 {
 	int spilled = 0, most = 0;
@@ -146,7 +147,7 @@ int writer_attach(struct writer *writer)
 		r = database_begin_work(writer->db);
 	if (r == 0)
 		r = intern_load(&writer->intern);
-	/* A new file leaves nothing behind, a damaged one stays as it is. */
+	/* A new file leaves nothing behind on failure; a damaged file stays as it is. */
 	if (aside_is_damage(r))
 		writer_detach(writer);
 	else if (r < 0)
@@ -228,11 +229,12 @@ int writer_rollback(struct writer *writer)
 	if (!writer->db)
 		return -EIO;
 	feed_drop(writer->feed);
-	/* SQLite may have rolled back by itself (full, I/O error): then there is nothing to do. */
+	/* SQLite may have rolled back by itself (disk full, I/O error): then there is nothing to
+	 * do. */
 	if (!sqlite3_get_autocommit(writer->db))
 		(void)database_exec(writer->db, "ROLLBACK");
 	writer->is_open = false;
-	/* A commit that failed at its very end may have left its mark in the log. */
+	/* A commit that failed at its very end may have left frames in the WAL. */
 	(void)wal_trim(writer->db);
 	return intern_load(&writer->intern);
 }

@@ -12,7 +12,7 @@ static char *copy(const char *text)
 	return text ? strdup(text) : NULL;
 }
 
-/* Takes over @entry; with the lock held or not does not matter to the eventfd. */
+/* Takes ownership of @entry. The caller holds the lock; the eventfd does not need it. */
 static void post_locked(struct store *store, struct answer *entry)
 {
 	uint64_t one = 1;
@@ -21,7 +21,7 @@ static void post_locked(struct store *store, struct answer *entry)
 		store->answers_end = &store->answers;
 	*store->answers_end = entry;
 	store->answers_end = &entry->next;
-	/* Can only fail when it already counts 2^64 - 2 answers: readable all the same. */
+	/* Fails only if the counter stands at 2^64 - 2: the eventfd is readable all the same. */
 	(void)!write(store->answer_fd, &one, sizeof(one));
 }
 
@@ -30,7 +30,8 @@ static void post(struct store *store, const struct store_answer *answer)
 	const struct timespec pause = {.tv_nsec = 1000000};
 	struct answer *entry;
 
-	/* Somebody waits for it, for ever: without memory the disk waits, too. */
+	/* The loop thread waits for each answer without a timeout. Without memory the disk waits,
+	 * too. */
 	while (!(entry = calloc(1, sizeof(*entry))))
 		(void)nanosleep(&pause, NULL);
 	entry->answer = *answer;
@@ -90,7 +91,8 @@ static void give_room_locked(struct store *store, struct store_process *process)
 
 	if (!process->is_stalled || process->queued_bytes > STORE_QUEUE_PROCESS_BYTES_MAX / 2)
 		return;
-	/* Its last answer was given: nobody waits, and its owner may be gone. */
+	/* The process has had its last answer: the loop thread does not wait, and the owner may be
+	 * gone. */
 	if (process->is_over) {
 		process->is_stalled = false;
 		store->stalled--;
@@ -119,7 +121,8 @@ void answer_release(struct store *store, const struct command *command)
 	command->process->queued_bytes -= command_bytes(command);
 	command->process->session->user->queued_bytes -= command_bytes(command);
 	store->queued_bytes -= command_bytes(command);
-	/* What others have in the queue, perhaps for ever, is among what a user may not have. */
+	/* What other users have in the queue counts against a user's bound, so all stalled
+	 * processes are checked. */
 	for (struct store_session *s = store->stalled ? store->sessions : NULL; s; s = s->next)
 		if (!store_user_is_full(store, s->user, 2)) {
 			give_room_to_all_locked(store, s->processes);
@@ -138,7 +141,8 @@ int store_next_answer(struct store *store, struct store_answer *ret)
 	if (entry)
 		store->answers = entry->next;
 	else
-		/* Emptied only together with the list, so no answer is ever left unannounced. */
+		/* The counter is reset only when the list is empty, so no answer is left
+		 * unannounced. */
 		(void)!read(store->answer_fd, &count, sizeof(count));
 	pthread_mutex_unlock(&store->lock);
 	if (!entry)

@@ -35,13 +35,14 @@ static enum ledger_loss given_up_to(const struct store_process *p)
 	return p->given_up == -ENOSPC ? LEDGER_DISK_FULL : LEDGER_DB_ERROR;
 }
 
-/* Without its recorder: all is known only if it said so itself and every frame was taken. */
+/* Settles the ledger of a process without its recorder. Nothing is missing only if the process said
+ * Bye and every frame was taken. */
 static void settle_unread(struct store_process *p)
 {
 	struct process *process = p->process;
 
 	process->is_dirty = true;
-	ledger_begin_reading(&process->ledger, 0, 0); /* of nothing: unknown since the last one */
+	ledger_begin_reading(&process->ledger, 0, 0); /* since the last reading */
 	if (p->given_up)
 		ledger_give_up(&process->ledger, given_up_to(p));
 	if (process->said_bye && !p->given_up && !p->is_bad) {
@@ -52,7 +53,7 @@ static void settle_unread(struct store_process *p)
 	}
 }
 
-/* A slice of its recorder. DRAIN_MORE, 0, or an error. */
+/* Reads a slice of the recorder. DRAIN_MORE, 0, or an error. */
 static int read_recorder(
 	struct store_database *database, struct store_process *p, int memfd, enum store_ended how)
 {
@@ -73,7 +74,7 @@ static int read_recorder(
 	return r;
 }
 
-/* All was read that can be. */
+/* Writes the end of a process, after everything that can be read from it was read. */
 static int put_end(struct store_database *database, struct store_process *p, enum store_ended how,
 	int exit_status)
 {
@@ -82,7 +83,8 @@ static int put_end(struct store_database *database, struct store_process *p, enu
 
 	if (p->process->is_drained)
 		r = in_flight_forget(writer, p->process->id);
-	/* Rows first: a full disk is to be met before anything says that they are there. */
+	/* The rows are written first, so that a full disk is found before any counter claims they
+	 * are stored. */
 	if (r == 0)
 		r = feed_flush(writer->feed);
 	if (r == 0)
@@ -90,7 +92,8 @@ static int put_end(struct store_database *database, struct store_process *p, enu
 	if (r == 0)
 		r = process_put_end(writer, p->process->id, ended_name[how], exit_status,
 			p->process->is_drained);
-	/* With its last words; and what comes after it is no contender. */
+	/* Its last frames may have told its rank, and a process that comes later must not compete
+	 * with it. */
 	if (r == 0)
 		r = session_row_find_ranks(p->session, writer);
 	return r;
@@ -108,8 +111,9 @@ static void announce_end(struct store_process *p)
 	p->is_over = true;
 	p->committed = p->process->frame;
 	stat_fill_process(p);
-	/* Before whoever keeps the recorder hears of it: he lets go of it last, and his is the time
-	 * that its memory takes to be freed, while we close the file. */
+	/* We close the recorder before the loop thread hears of the end. The loop thread then
+	 * closes the last descriptor, and the memory is freed on its time while we close the
+	 * database. */
 	in_flight_done(&p->in_flight);
 	answer_process(p, STORE_PROCESS_ENDED, 0, NULL);
 	intern_forget_process(&p->session->database->writer->intern, p->process->id);
@@ -117,7 +121,7 @@ static void announce_end(struct store_process *p)
 	free(TAKE(p->hello));
 }
 
-/* The transaction of an end holds nothing else. */
+/* Makes sure that the transaction of an end holds nothing else. */
 static int begin_end(struct store *store, struct store_database *database)
 {
 	int r = database->drain ? 0 : work_commit(store, database);
@@ -166,7 +170,7 @@ int close_process(
 
 /* ---- a session ------------------------------------------------------------------------------ */
 
-/* Of it nobody knows since the last of its counters that were stored. */
+/* Marks everything after the last stored counters of the process as unknown. */
 static int put_unknown_tail(struct writer *writer, int64_t process_id)
 {
 	struct ledger ledger = {.process_id = process_id, .loss = {[LEDGER_UNKNOWN_TAIL] = 1}};
@@ -189,7 +193,7 @@ int close_unread_row(struct writer *writer, int64_t process_id, enum store_ended
 	return r < 0 ? r : process_put_end(writer, process_id, ended_name[how], status, false);
 }
 
-/* Those of an earlier life of the collector that never came back. */
+/* Ends the processes of an earlier run of the collector that never reconnected. */
 static int end_forgotten(struct store_session *session, struct writer *writer)
 {
 	sqlite3_stmt *all = writer->statements.at[ST_PROCESS_OPEN_ALL];
@@ -231,7 +235,7 @@ static int put_session_end(struct store_session *session, struct writer *writer,
 	return database_run(end);
 }
 
-/* What is missing of which no process knows. */
+/* Records what is missing that no process reports. */
 static int put_unseen(struct store_session *session, bool was_unwatched)
 {
 	struct writer *writer = session->database->writer;
@@ -239,13 +243,13 @@ static int put_unseen(struct store_session *session, bool was_unwatched)
 
 	if (session->unseen)
 		r = verdict_add_unseen(writer, session->unseen, (uid_t)-1);
-	/* Also where an earlier close had said so, and who was missing has come. */
+	/* Also if an earlier close recorded that ranks were missing, and they have come since. */
 	if (r == 0 && (was_unwatched || writer->is_resumed))
 		r = verdict_put_unwatched(writer, session->id, was_unwatched);
 	return r;
 }
 
-/* Everything the file says about its end, in one transaction. */
+/* Writes everything that the file says about the end of the session, in one transaction. */
 static int finish_rows(struct store *store, const struct command *command)
 {
 	struct store_session *session = command->session;
@@ -266,7 +270,7 @@ static int finish_rows(struct store *store, const struct command *command)
 		r = session_row_put_controls(writer, session->id, NULL);
 	if (r == 0 && writer->is_resumed && database->sessions == 1)
 		r = verdict_count_rows(writer);
-	/* A file of several sessions is complete when all of them are. */
+	/* A file of several sessions is complete if all of them are. */
 	if (r == 0)
 		r = verdict_read(writer, 0, database->sessions > 1, &completeness);
 	if (r == 0)
@@ -274,7 +278,7 @@ static int finish_rows(struct store *store, const struct command *command)
 	return r == 0 ? writer_commit(writer) : r;
 }
 
-/* Opened again while its close waited for readers. */
+/* True if the session was opened again while its close waited for readers. */
 static bool has_successor(const struct store_session *session)
 {
 	for (const struct store_session *s = session->database->first_session; s; s = s->sibling)
@@ -307,13 +311,13 @@ static void put_index(struct store *store, struct store_session *session)
 			},
 	};
 
-	/* The index only helps to find files; theirs is the truth. */
+	/* The index only helps to find files; the files are authoritative. */
 	if (store->index && !has_successor(session))
 		retention_say_index(store, index_put(store->index, &entry));
 }
 
-/* The last figures, while the file is still open: an error that passes must not be the last word.
- */
+/* Reads the final figures while the file is still open. Retries, so that a passing error does not
+ * leave the session without them. */
 static int fill_last(struct store_session *session)
 {
 	int r = -EAGAIN;
@@ -325,7 +329,8 @@ static int fill_last(struct store_session *session)
 	return r;
 }
 
-/* Its rows are where nobody looks for them, or nowhere: whoever reads that file finds none. */
+/* The file was removed or renamed: a reader that opens its path does not find the rows, so the
+ * session counts as incomplete. */
 static void judge_place(struct store_session *session)
 {
 	struct store *store = session->store;
@@ -344,8 +349,8 @@ static void judge_place(struct store_session *session)
 }
 
 /*
- * The last figures of a session that is closed could not be read. Those that are known are from the
- * time when it still ran.
+ * The final figures of a closed session could not be read. The known ones are from the time when it
+ * still ran.
  */
 static void judge_unread(struct store_session *session, int error)
 {
@@ -374,7 +379,7 @@ static void finish_session(struct store *store, struct store_session *session)
 	session_leave(session);
 }
 
-/* @error, or -EAGAIN: it may pass, and there is still time to wait for that. */
+/* Returns @error, or -EAGAIN if it may pass and there is still time to wait for that. */
 static int wait_or(
 	struct store_database *database, const struct command *command, bool is_last, int error)
 {
@@ -398,9 +403,10 @@ static int write_rows(struct store *store, struct store_database *database, stru
 }
 
 /*
- * Of one job the log's name goes, which is what the file needs; to free its blocks may be as many
- * requests of the disk as all else here, and is done when all is said, while rtl reads the file. In
- * the service nobody waits for that, and threads are not to be had for the asking.
+ * Makes the database one file. A private collector keeps a descriptor of the WAL: its name goes
+ * now, which is what the file needs, and its blocks are freed after the answer, while rtl reads the
+ * file. To free them may take as many disk requests as all the rest. In the service no client waits
+ * for that, and no thread is started for it.
  */
 static int seal(
 	const struct store *store, struct store_database *database, struct command *command)
@@ -410,7 +416,7 @@ static int seal(
 	return database_seal(database->writer->db);
 }
 
-/* And the last figures. -EAGAIN: later. */
+/* Seals the file and reads the final figures. -EAGAIN: to be tried again later. */
 static int make_one_file(struct store_database *database, struct command *command, bool is_last)
 {
 	int r = 0, unread;
@@ -432,7 +438,8 @@ static int make_one_file(struct store_database *database, struct command *comman
 	return 0;
 }
 
-/* The next step: each waits for the disk some times. 0: it was the last; CLOSE_MORE; -errno. */
+/* Runs the next step; each waits for the disk a few times. 0: it was the last; CLOSE_MORE;
+ * -errno. */
 static int close_step(
 	struct store *store, struct store_database *database, struct command *command, bool is_last)
 {
@@ -443,9 +450,9 @@ static int close_step(
 		r = write_rows(store, database, command);
 		break;
 	case CLOSE_LOG:
-		/* Not after it has become part of the database, with a hole in it. */
+		/* Checked before the checkpoint copies a hole of the WAL into the database. */
 		r = wal_check_whole(database->writer->db);
-		/* What fails is met once more by the next step. */
+		/* If this fails, the next step meets the same error. */
 		if (r == 0 && database->sessions == 1)
 			(void)database_write_back(database->writer->db);
 		break;
@@ -472,16 +479,17 @@ int close_session(
 
 	if (session->is_over && command->close_step == CLOSE_ROWS)
 		return 0;
-	/* What a disk took that is in trouble does not wait for the next try. */
+	/* A disk in trouble has just taken a step, so the next steps do not wait for the next
+	 * retry. */
 	do
 		r = close_step(store, database, command, is_last);
 	while (r == CLOSE_MORE && (is_last || database->trouble));
 	if (r != 0)
 		return r == CLOSE_MORE ? -EAGAIN : r;
-	/* Closed before anybody hears of it: whoever reads then meets no lock of ours. */
+	/* Closed before the answer: a client that reads the file then meets no lock of ours. */
 	if (!database->sessions)
 		database = session_file_close(store, database);
-	/* Not sealed is not lost: the file is whole, only with a WAL beside it. */
+	/* A file that is not sealed has lost nothing: it is whole, but has a WAL beside it. */
 	answer_session(session, STORE_CLOSED, command->close_error, session->stat.line);
 	if (command->log_fd >= 0)
 		close_aside(TAKE_FD(command->log_fd));

@@ -14,12 +14,12 @@
 #include "proto/wire/frame.h"
 #include "proto/base/limits.h"
 
-/* What a step says beside 0 (done) and an error of the database (roll back, try again). */
+/* Results of a step besides 0 (done) and a database error (roll back, try again). */
 #define STEP_TAKEN  1		/* done in the open transaction: kept until it is committed */
 #define STEP_GONE   2		/* done, and the database is closed */
-#define STEP_UNDONE LOOK_UNDONE /* failed, and rolled back already */
+#define STEP_UNDONE LOOK_UNDONE /* failed, and already rolled back */
 
-/* Commands done in one turn, or the time for that, before the others have theirs. */
+/* Limits of one turn of a database, after which other databases have theirs. */
 #define WORK_TURN_COMMANDS 256
 #define WORK_TURN_NS	   5000000u
 
@@ -65,7 +65,7 @@ static void announce_commit(struct store_process *p)
 	answer_process(p, STORE_COMMITTED, 0, NULL);
 }
 
-/* Of ten thousand processes that came and went no later commit or look has anything to do. */
+/* Moves processes that have ended to session->ended, so that later commits and scans skip them. */
 static void announce_commits(struct store_session *session)
 {
 	struct store_process **at = &session->processes, *p;
@@ -83,7 +83,7 @@ static void announce_commits(struct store_session *session)
 	}
 }
 
-/* Until then a rollback needs it there. */
+/* Keeps the Hello after the commit; until then a rollback needs it in the command. */
 static void keep_hello(struct command *command)
 {
 	struct store_process *p = command->process;
@@ -104,7 +104,7 @@ static bool has_processes(const struct store_database *database)
 
 void work_rest(const struct store *store, const struct store_database *database)
 {
-	/* Not after a fault between its file's opening and this: it has no connection then. */
+	/* After a fault between the opening of the file and this call there is no connection. */
 	if (store->index && database->writer->db && !has_processes(database))
 		(void)sqlite3_db_release_memory(database->writer->db);
 }
@@ -118,7 +118,7 @@ int work_commit(struct store *store, struct store_database *database)
 	if (!database->writer->is_open || database->drain)
 		return 0;
 	store_beat(store);
-	/* All rows first: the feed counts them into the books that are saved next. */
+	/* Rows are written first: feeding them updates the ledgers that are saved next. */
 	r = save_touched(database);
 	if (r == 0)
 		r = writer_commit(database->writer);
@@ -131,7 +131,8 @@ int work_commit(struct store *store, struct store_database *database)
 	database->has_openings = false;
 	now_ns = clock_monotonic_ns();
 	while ((command = command_list_take(&database->taken))) {
-		/* Neither that nor a look at what is in flight is a reason for records to wait. */
+		/* An opening is no reason to delay the commit of records; nor is a scan of what is
+		 * in flight. */
 		if (command->kind == COMMAND_PROCESS_OPEN)
 			keep_hello(command);
 		else
@@ -148,7 +149,7 @@ int work_commit(struct store *store, struct store_database *database)
 	return 0;
 }
 
-/* Whether anything has come that is not done yet. */
+/* True if commands have come that are not done yet. */
 static bool has_more(struct store *store, const struct store_database *database)
 {
 	bool has;
@@ -165,10 +166,12 @@ int work_commit_due(struct store *store, struct store_database *database)
 	int r = work_commit(store, database);
 
 	database->is_parting = false;
-	/* Who has others' records in line has no steps: a sync of a busy disk may take a second. */
+	/* The service takes no step: records of other users wait, and a sync of a busy disk may
+	 * take a second. */
 	if (r < 0 || store->index)
 		return r;
-	/* Behind the last Bye comes the end of who said it: if that is here, the close is the step. */
+	/* After the last Bye comes the end of its process. If that is here already, the close is
+	 * the step. */
 	if (!is_parting || !has_more(store, database))
 		checkpoint_step(&store->checkpoints, database->writer, is_parting);
 	return 0;
@@ -203,7 +206,7 @@ static const char *explain_unpack(int r)
 			      : "not a frame";
 }
 
-/* 0: taken, or refused and said so. */
+/* 0: the frame was taken, or refused and the refusal answered. */
 static int take_frame(
 	struct store *store, struct store_process *p, const uint8_t *bytes, size_t count)
 {
@@ -238,7 +241,7 @@ static int take_frames(struct store *store, const struct command *command)
 
 	if (!p->process || p->is_bad || p->given_up)
 		return 0;
-	/* That it is open is said before whatever is said of them. */
+	/* PROCESS_OPENED is answered before any answer about its frames. */
 	r = p->is_opening ? work_commit(store, p->session->database) : 0;
 	if (r == 0)
 		r = writer_begin(p->session->database->writer);
@@ -260,7 +263,7 @@ static int take_frames(struct store *store, const struct command *command)
 	return r < 0 ? r : STEP_TAKEN;
 }
 
-/* Those that come at once are one transaction: PROCESS_OPENED is said when that is committed. */
+/* Openings that come together share a transaction: its commit answers PROCESS_OPENED. */
 static int open_process(
 	struct store *store, struct store_database *database, const struct command *command)
 {
@@ -314,7 +317,7 @@ static int watch_process(struct command *command)
 	return 0;
 }
 
-/* @text in place of what *@kept is. */
+/* Replaces *@kept by a copy of @text. */
 static int keep_text(char **kept, const char *text)
 {
 	char *copy = strdup(text);
@@ -326,7 +329,7 @@ static int keep_text(char **kept, const char *text)
 	return 0;
 }
 
-/* Unless an earlier life of the collector was told one. */
+/* Stores the command, unless an earlier run of the collector has stored one. */
 static int put_command(struct store_database *database, const struct command *command)
 {
 	sqlite3_stmt *put = database->writer->statements.at[ST_SESSION_COMMAND];
@@ -432,8 +435,8 @@ static int step(
 }
 
 /*
- * A row that SQLite refuses for what is in it would be refused for ever: then it is the peer's
- * fault, and the others' work is done again without it.
+ * If SQLite refuses a row for its values, it would refuse it for ever. This is the peer's fault:
+ * the transaction is rolled back, and the work of the others is done again without it.
  */
 static int step_safely(
 	struct store *store, struct store_database *database, struct command *command, bool is_last)
@@ -449,7 +452,7 @@ static int step_safely(
 		command->process->is_over = true;
 		answer_process(command->process, STORE_PROCESS_FAILED, r, "its rows were refused");
 	} else {
-		/* A recorder that cannot be stored is as good as none. */
+		/* A recorder that cannot be stored is treated as missing. */
 		close(command->memfd);
 		command->memfd = -1;
 	}
@@ -472,12 +475,12 @@ static bool reload(struct store *store, struct store_database *database)
 	trouble_roll_back(database);
 	if (!database->must_reload)
 		return true;
-	/* What cannot be read cannot be written. */
+	/* A database that cannot be read cannot be written either. */
 	trouble_fail(store, database, database->reload_error);
 	return false;
 }
 
-/* The command did not end: it stays first in line. */
+/* The command did not end, so it stays first in the queue. */
 static void stop_at(struct store *store, struct store_database *database, int error)
 {
 	struct command_list again = {0};
@@ -506,14 +509,14 @@ void work_take_back(struct store_database *database)
 		if (c->kind == COMMAND_PROCESS_OPEN) {
 			c->process->process = process_free(c->process->process);
 			c->process->is_opening = c->process->is_touched = false;
-			/* What the lost transaction did to them is not known. */
+			/* It is not known what the lost transaction did to these rows. */
 			c->process->in_flight.may_have_rows = true;
 		}
 	command_list_prepend(&database->todo, &database->taken);
 	database->has_openings = database->is_parting = false;
 }
 
-/* A user has one drain at a time: each takes some 20 MiB. */
+/* A user has one drain at a time, since each takes about 20 MiB. */
 static bool is_behind_a_drain(const struct store_database *database)
 {
 	const struct command *first = database->todo.first;
@@ -522,13 +525,14 @@ static bool is_behind_a_drain(const struct store_database *database)
 	       !database->drain && database->user->drains;
 }
 
-/* With a drain its turn is over: the next one may be of another file of its user. */
+/* A drain ends the turn: the next turn may go to another database of the same user. */
 static bool is_a_turn(const struct command *command)
 {
 	return command->kind == COMMAND_PROCESS_END && command->memfd >= 0;
 }
 
-/* The next of what is in line. 1: go on; 0: it is done, or has to wait; STEP_UNDONE, STEP_GONE. */
+/* Runs the next command of the queue. 1: go on; 0: the queue is empty, or has to wait; STEP_UNDONE,
+ * STEP_GONE. */
 static int work_next(struct store *store, struct store_database *database, bool is_last)
 {
 	struct command *command;
@@ -568,7 +572,7 @@ static int work_next(struct store *store, struct store_database *database, bool 
 	return !is_over;
 }
 
-/* What has come, then what it is time for. */
+/* Runs the commands that have come, then what is due by time. */
 static void work_turn(struct store *store, struct store_database *database, bool is_last)
 {
 	uint64_t until_ns = clock_monotonic_ns() + WORK_TURN_NS;
@@ -584,7 +588,7 @@ static void work_turn(struct store *store, struct store_database *database, bool
 		return;
 	if (database->has_openings || (database->is_parting && !store->index) ||
 		clock_monotonic_ns() >= work_next_commit(database))
-		(void)work_commit_due(store, database); /* a failure has set the next try */
+		(void)work_commit_due(store, database); /* on failure the next try is scheduled */
 	else if (database->held_bytes)
 		held_check(database);
 	if (!database->writer->is_open && over_quota_next_ns(database) <= clock_monotonic_ns())

@@ -24,7 +24,7 @@ static void reload_process(struct store_process *p)
 	struct store_database *database = p->session->database;
 
 	p->is_touched = false;
-	p->in_flight.may_have_rows = true; /* what the lost transaction did to them is not known */
+	p->in_flight.may_have_rows = true; /* the lost transaction may have changed them */
 	fail_reload(database, process_reload(p->process, database->writer));
 }
 
@@ -77,7 +77,7 @@ void trouble_fail(struct store *store, struct store_database *database, int erro
 {
 	unsigned under_way = count(&database->taken) + (database->current != NULL);
 
-	/* SQLite knows of no quota. */
+	/* SQLite has no error code for EDQUOT. */
 	if (error == -EIO && sqlite3_system_errno(database->writer->db) == EDQUOT)
 		error = -ENOSPC;
 	if (aside_is_damage(error) && database->asides < STORE_ASIDES_MAX)
@@ -101,7 +101,7 @@ void trouble_over(struct store *store, struct store_database *database)
 	set_trouble(database, 0);
 }
 
-/* Records; what else there is fits into the reserve. */
+/* True for records. All other commands fit into the reserve. */
 static bool is_bulk(const struct command *command)
 {
 	return (command->kind == COMMAND_PROCESS_FRAMES || command->kind == COMMAND_PROCESS_END) &&
@@ -119,7 +119,7 @@ bool trouble_must_wait(
 	}
 	if (room_is_there(store->room))
 		return false;
-	retention_hurry(store); /* what is closed may make room */
+	retention_hurry(store); /* removing closed sessions may make room */
 	database->not_before_ns = clock_monotonic_ns() + STORE_ROOM_TRY_NS;
 	set_trouble(database, -ENOSPC);
 	return true;
@@ -132,7 +132,8 @@ static bool is_end(const struct command *command)
 	return command->kind == COMMAND_PROCESS_END || command->kind == COMMAND_PROCESS_LEFT;
 }
 
-/* For the disk: not for those before it in line while the disk was well. */
+/* True if @command has waited @ns for the disk. Time in the queue while the disk worked does not
+ * count. */
 static bool has_waited(
 	const struct store_database *database, const struct command *command, uint64_t ns)
 {
@@ -142,7 +143,7 @@ static bool has_waited(
 	return clock_monotonic_ns() - since_ns >= ns;
 }
 
-/* True: there is somebody new. */
+/* True: a process was newly given up. */
 static bool mark_given_up(const struct store *store, const struct store_database *database)
 {
 	bool is_new = false;
@@ -164,7 +165,8 @@ static bool mark_given_up(const struct store *store, const struct store_database
 	return is_new;
 }
 
-/* Whoever is given up no longer stands behind those who wait for room. */
+/* Moves the commands of processes that are given up before those that wait for room, and drops
+ * their frames. */
 static void let_pass(struct store *store, struct store_database *database)
 {
 	struct command_list first = {0}, later = {0};
@@ -187,7 +189,8 @@ static void let_pass(struct store *store, struct store_database *database)
 	database->todo = later;
 }
 
-/* Nothing of it can be written: the file goes on to say that it has not ended. */
+/* Drops a command of which nothing can be written. In the file the process stays marked as
+ * running. */
 static void abandon(struct store *store, struct store_database *database)
 {
 	struct command *command = command_list_take(&database->todo);
@@ -206,7 +209,7 @@ static void abandon(struct store *store, struct store_database *database)
 	command_free(command);
 }
 
-/* It has failed twice as long as it may, and nothing that comes behind it can do better. */
+/* It has failed for twice the allowed time, and later commands cannot do better. */
 static bool is_hopeless(
 	const struct store *store, const struct store_database *database, const struct command *c)
 {
@@ -219,7 +222,7 @@ bool trouble_give_up(struct store *store, struct store_database *database)
 	struct command *first;
 	bool is_gone;
 
-	/* Half a drain: the disk takes what it is given, and a failure would have ended it. */
+	/* Half a drain is stored: the disk works, because a failure would have ended the drain. */
 	if (!database->trouble || database->drain)
 		return false;
 	if (mark_given_up(store, database)) {

@@ -7,17 +7,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The heap grows by so much, and keeps so much of what is free at its end. */
+/* The heap grows by the first size, and keeps up to the second when its end is free. */
 #define HEAP_STEP_BYTES	 (1 << 20)
 #define HEAP_SPARE_BYTES (2 << 20)
 #define PAGE_BYTES	 4096u
 
-/* Since Linux 5.14; before it the call fails, and pages are touched by who uses them. */
+/* Since Linux 5.14. On an older kernel the call fails, and each first use of a page is a fault. */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* Where the heap ended when it was touched last; 0: never. */
+/* The end of the heap when it was last touched; 0: never. */
 static _Atomic uintptr_t touched;
 
 void heap_keep(void)
@@ -31,11 +31,11 @@ void heap_keep(void)
 
 void heap_touch(void)
 {
-	/* As malloc() has left it: nothing is asked of the kernel. */
+	/* sbrk(0) makes no system call: it returns the end that malloc() has set. */
 	uintptr_t end = (uintptr_t)sbrk(0);
 	uintptr_t begin = atomic_exchange_explicit(&touched, end, memory_order_relaxed);
 
-	/* Given back, or a heap that lies elsewhere. */
+	/* The heap has shrunk, or lies elsewhere. */
 	if (!begin || end <= begin || end - begin > 2 * HEAP_SPARE_BYTES)
 		return;
 	begin = begin / PAGE_BYTES * PAGE_BYTES;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The heap of both threads: how it grows, and who touches what is new in it. Frames go from one
- * thread to the other, pages of SQLite's come and go by 32 KiB, so there is one heap for all, which
- * grows by a step; and a step is touched with one call in place of a fault for each page.
+ * Sets how the heap of both threads grows, and touches its new pages. Frames go from one thread to
+ * the other, and SQLite allocates pages of 32 KiB, so there is one heap for all. It grows in steps,
+ * and one call touches a step in place of a fault for each page.
  */
 
-/* Before there is a second thread. */
+/* Called before there is a second thread. */
 void heap_keep(void);
-/* Any thread; no system call unless the heap has grown since the last time. */
+/* Any thread; makes no system call unless the heap has grown since the last time. */
 void heap_touch(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* When what is in flight is looked at, and how much of it in one turn. */
+/* Decides when the dispatches in flight are scanned, and how many processes one turn scans. */
 #include <errno.h>
 
 #include "collectord/store/internal.h"
@@ -18,7 +18,7 @@ static uint64_t later(uint64_t a_ns, uint64_t b_ns)
 
 uint64_t look_next_ns(const struct store_database *database)
 {
-	/* A disk that is full has no room for what is only of the moment. */
+	/* A full disk has no room for rows that describe only one moment. */
 	if (database->trouble || database->must_reload || database->must_renew || database->drain)
 		return UINT64_MAX;
 	for (const struct store_session *s = database->first_session; s; s = s->sibling)
@@ -31,7 +31,7 @@ uint64_t look_next_ns(const struct store_database *database)
 	return UINT64_MAX;
 }
 
-/* Who is not looked at counts as seen. */
+/* A process that is not watched counts as scanned. */
 static int look_at(struct store *store, struct store_database *database, struct store_process *p)
 {
 	int r;
@@ -45,7 +45,8 @@ static int look_at(struct store *store, struct store_database *database, struct 
 	return r < 0 ? r : 1;
 }
 
-/* Those that this look has not come to: so many, or for so long. LOOK_MORE, 0, an error. */
+/* Scans processes that this scan has not reached, up to a number and a time. LOOK_MORE, 0, an
+ * error. */
 static int go_on_looking(struct store *store, struct store_database *database)
 {
 	uint64_t until_ns = clock_monotonic_ns() + STORE_LOOK_TURN_NS;
@@ -69,7 +70,8 @@ int look_turn(struct store *store, struct store_database *database, bool is_aske
 	int r;
 
 	if (!database->is_looking || (is_asked && !database->is_look_asked)) {
-		/* What was not asked for has not seen what is in flight for a moment alone. */
+		/* A scan that no client asked for leaves out what is in flight for a moment
+		 * only. */
 		if (is_asked && next_ns != UINT64_MAX)
 			next_ns = database->is_look_asked
 					  ? database->looked_ns + STORE_LOOK_ASKED_NS

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What the files of the store share, and nobody else includes: the handles behind store.h, the
- * commands between the threads, the databases. Each member names who touches it: "loop" and
- * "store" are the threads; "lock" is store.lock, held for a few instructions, never over I/O.
+ * Declarations that only the files of the store share: the handles behind store.h, the commands
+ * between the threads, the databases. Each member names what guards it: "loop" and "store" mean
+ * that only the loop thread or the store thread touches it; "lock" means that store.lock guards it,
+ * which is held for a few instructions and never over I/O; "fixed" means that it never changes.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -19,39 +20,42 @@
 #include "collectord/ingest/verdict.h"
 #include "collectord/db/writer.h"
 
-/* Demangling may need 16 MiB of it (text.c); pages cost only when they are used. */
+/* Demangling may need 16 MiB of the stack (text.c); pages cost only when they are used. */
 #define STORE_STACK_BYTES    (64u << 20)
-/* How long a session waits for readers to go before its file is left in WAL mode. */
+/* How long a close waits for readers before it leaves the file in WAL mode, and between two
+ * tries. */
 #define STORE_SEAL_NS	     1000000000u
 #define STORE_SEAL_TRY_NS    20000000u
-/* Frames that come one upon another wait for each other so long, or until there are so many: a
- * wake costs as much as some 20 rows. */
+/* In a flood of frames the store thread sleeps this long, or until this many bytes are queued,
+ * since a wake costs as much as about 20 rows. */
 #define STORE_DOZE_NS	     5000000u
 #define STORE_DOZE_BYTES     (128u << 10)
-/* So many of one process are taken in a row, whoever's came between: half a turn of rows, for which
- * the others of its file wait at most. */
+/* Frames of one process that are taken in a row, although frames of others came in between: half a
+ * turn of rows. Other processes of the same file wait at most for that. */
 #define STORE_LOT_BYTES	     (256u << 10)
-/* After a failed commit: doubling. */
+/* The pause after a failed commit doubles between these bounds. */
 #define STORE_RETRY_NS_MIN   10000000u
 #define STORE_RETRY_NS_MAX   1000000000u
-/* So often what hangs is looked for, and somebody who asks is shown it anew. */
+/* Interval between two scans of the dispatches in flight; the shorter one applies to scans that a
+ * client asks for. */
 #define STORE_LOOK_NS	     1000000000u
 #define STORE_LOOK_ASKED_NS  50000000u
-/* Of one turn; a single process may have 12 MiB of slots to be read twice. */
+/* Limits of one turn of a scan. A single process may have 12 MiB of slots to be read twice. */
 #define STORE_LOOK_PROCESSES 16u
 #define STORE_LOOK_TURN_NS   5000000u
-/* A full disk is looked at so often. */
+/* Interval between two looks at a full disk. */
 #define STORE_ROOM_TRY_NS    250000000u
-/* Opening waits so long for who reads a closed file: where there is no other file, and where the
- * sessions of a whole folder wait meanwhile. */
+/* How long opening a closed file waits for its readers: in a private collector, and in the service,
+ * where the sessions of a whole folder wait meanwhile. */
 #define STORE_BUSY_MS	     5000u
 #define STORE_BUSY_SHARED_MS 500u
-/* And for those of one user, who may read any of his files for ever, in such a time; users that are
- * known by that, of whom the one that was waited for longest ago is forgotten. */
+/* How long the store thread waits for all files of one user within STORE_BUSY_USER_NS, since a user
+ * may read any of its files for ever; and how many users are remembered (the oldest entry is
+ * replaced). */
 #define STORE_BUSY_USER_MS   5000u
 #define STORE_BUSY_USER_NS   60000000000u
 #define STORE_BUSY_USERS     64u
-/* The sums of a whole session are read again so often at most. */
+/* The sums of a whole session are read at most once in this time. */
 #define STORE_STAT_NS	     250000000u
 
 enum command_kind {
@@ -74,34 +78,34 @@ enum command_kind {
 	COMMAND_FLUSH,
 };
 
-/* What the end of a session is done in, with others' turns in between. */
+/* Steps in which a session is closed, with turns of other databases in between. */
 enum close_step {
-	CLOSE_ROWS,  /* all that the file says of it */
-	CLOSE_LOG,   /* what is in the log goes into the file */
-	CLOSE_FILE,  /* which is then one */
-	CLOSE_INDEX, /* and known as closed */
+	CLOSE_ROWS,  /* write all rows about its end */
+	CLOSE_LOG,   /* checkpoint the WAL */
+	CLOSE_FILE,  /* make it one file */
+	CLOSE_INDEX, /* list it as closed */
 };
 
-/* A flush of several databases: a command each, the last one answers. */
+/* A flush of several databases has a command for each; the last one to finish answers. */
 struct flush {
 	struct store *store;
 	void *owner;
 	uid_t uid;
-	bool is_look; /* at what is in flight, before */
+	bool is_look; /* first scan what is in flight */
 	unsigned parts;
-	int error; /* of the last one that failed */
+	int error; /* of the last part that failed */
 };
 
-/* Made by the loop, then the store's. */
+/* Made by the loop thread, which hands it to the store thread. */
 struct command {
 	struct command *next;
 	enum command_kind kind;
-	struct store_session *session; /* NULL: of the whole store */
+	struct store_session *session; /* NULL: for the whole store */
 	struct store_process *process;
 	uint8_t *bytes;	     /* a Hello, or frames; owned */
-	size_t count;	     /* of these; of UNSEEN processes */
-	char *text;	     /* owned; of RECOVER a path */
-	struct flush *flush; /* a part of it; of FLUSH */
+	size_t count;	     /* its bytes; UNSEEN: processes */
+	char *text;	     /* owned; for RECOVER a path */
+	struct flush *flush; /* FLUSH: the flush that it is a part of */
 	int memfd;	     /* owned; -1: none */
 	enum store_ended how;
 	int exit_status;
@@ -109,12 +113,11 @@ struct command {
 	uid_t uid;
 	pid_t pid;
 	uint64_t start_time;
-	uint64_t process_id; /* of PROCESS_LEFT */
-	uint64_t
-		deadline_ns; /* of a close whose rows are written: till then it waits for readers */
-	enum close_step close_step; /* the next one */
+	uint64_t process_id;	    /* of PROCESS_LEFT */
+	uint64_t deadline_ns;	    /* close with written rows: how long it waits for readers */
+	enum close_step close_step; /* the next step */
 	int close_error;	    /* -errno: why it is not one file */
-	int log_fd;		    /* owned; of a log whose name goes; -1: none */
+	int log_fd;		    /* owned; the WAL to be freed last; -1: none */
 	uint64_t made_ns;	    /* CLOCK_MONOTONIC */
 };
 
@@ -128,45 +131,44 @@ struct answer {
 	struct store_answer answer;
 };
 
-/* Of one uid: what it has in the queue, over all its processes. */
+/* One uid, with what it has in the queue over all its processes. */
 struct store_user {
 	struct store_user *next; /* lock */
-	uid_t uid;		 /* fixed; whom the uid of a session counts as */
-	unsigned sessions;	 /* lock: and databases */
+	uid_t uid;		 /* fixed; the uid as which a session's uid counts */
+	unsigned sessions;	 /* lock: sessions and databases */
 	size_t queued_bytes;	 /* lock */
 	uint64_t round;		 /* store: of its last turn */
-	unsigned drains;	 /* store: that are under way */
+	unsigned drains;	 /* store: drains under way */
 };
 
-/* Of all processes a commit looks at the first of it: a line of each, and no line that the loop
- * writes. */
+/* A commit looks at the first cache line of every process, so that line holds what it needs, and
+ * nothing that the loop thread writes. */
 struct store_process {
 	/* store */
 	struct store_process *next;
 	struct process *process; /* NULL: not opened, or over */
 	bool is_over;		 /* its last answer was given */
-	bool is_bad;		 /* throws frames away until it is reopened */
+	bool is_bad;		 /* its frames are dropped until it is reopened */
 	bool is_touched;	 /* by the open transaction */
-	bool is_opening;	 /* in it */
+	bool is_opening;	 /* in the open transaction */
 
 	struct store_session *session; /* fixed */
 	void *owner;		       /* fixed */
 
 	/* store */
-	struct command
-		*last; /* of its frames in line, if nothing else of it came behind them; or NULL */
-	size_t lot_bytes; /* of those that are one behind another there, and of that */
+	struct command *last; /* its last queued frames, unless another command follows */
+	size_t lot_bytes;     /* of the queued run of frames that ends with @last */
 	struct in_flight in_flight;
-	uint64_t look; /* the last one of its database that came to it */
-	int given_up;  /* -errno: what is not stored of it is counted as dropped */
+	uint64_t look; /* number of the last scan that reached it */
+	int given_up;  /* -errno: its unstored records count as dropped */
 	uint64_t committed;
-	uint8_t *hello; /* while it is open: for a file that takes the place of a damaged one */
+	uint8_t *hello; /* while it is open: for a file that replaces a damaged one */
 	size_t hello_bytes;
 	uid_t uid;
 
 	struct store_process_stat stat; /* lock */
 	size_t queued_bytes;		/* lock */
-	bool is_stalled;		/* lock: the loop waits for ROOM */
+	bool is_stalled;		/* lock: the loop thread waits for ROOM */
 };
 
 struct store_session {
@@ -176,8 +178,8 @@ struct store_session {
 	char *name;		     /* store; clean */
 	char *job;		     /* fixed */
 	char *command;		     /* store */
-	char *controls, *categories; /* store: as they were put last, for a file that takes the
-				      * place of a damaged one; NULL: never, or not in this life */
+	char *controls, *categories; /* store: as last set, for a file that replaces a damaged one;
+					or NULL */
 	char *host;		     /* fixed */
 	char *path;		     /* store; absolute once open */
 	char *dir;		     /* fixed */
@@ -189,66 +191,65 @@ struct store_session {
 
 	/* store */
 	bool is_waiting;	     /* to be opened */
-	struct command_list waiting; /* what came meanwhile */
+	struct command_list waiting; /* commands that came meanwhile */
 	struct store_process *processes;
-	struct store_process *ended; /* that a commit found to be over: their handles are kept */
+	struct store_process *ended;	 /* found over by a commit; handles are kept */
 	struct store_database *database; /* NULL: failed or closed */
 	struct store_session *sibling;	 /* the next one of the same database */
 	int64_t id;
-	unsigned unseen; /* processes of which nothing could be written, not even that */
+	unsigned unseen; /* processes of which nothing could be written, not even their number */
 	bool is_over;
-	bool was_renewed; /* whom LEFT_PROCESS named is in the file that went aside */
+	bool was_renewed; /* processes named by LEFT_PROCESS are in the file that was set aside */
 	uint64_t start_realtime_ns;
-	uint64_t stat_ns; /* when it was last filled */
+	uint64_t stat_ns; /* when @stat was last filled */
 	bool is_stat_due; /* a process has ended since */
 };
 
 struct store_database { /* store */
 	struct store_database *next;
 	struct writer *writer;
-	struct store_user *user; /* whose turn it has; never NULL */
+	struct store_user *user; /* whose turns it shares; never NULL */
 	dev_t dev;
 	ino_t ino;
 	unsigned sessions;		     /* open ones */
-	struct store_session *first_session; /* of them; the others are its siblings */
+	struct store_session *first_session; /* the others are its siblings */
 	struct command_list todo;	     /* in order */
 	struct command_list taken;	     /* done in the open transaction */
-	bool has_openings;		     /* of processes, which wait for it */
-	bool is_parting;	 /* all that are there have said Bye: only their ends are to come */
-	struct command *current; /* under way: between the two */
-	struct drain *drain; /* under way, of the first of todo, in the open transaction; or NULL */
-	int trouble;	     /* -errno, since a commit failed or room went; 0: none */
-	uint64_t trouble_ns; /* CLOCK_MONOTONIC: since when; of the last one */
-	bool must_reload;    /* a rollback could not read everything back */
-	int reload_error;    /* why */
-	bool must_renew;     /* it was found damaged; the writer is detached */
-	int damage;	     /* -errno: what is at its path has to go aside yet; 0: it has */
-	unsigned asides;     /* that went aside in this life of it */
-	uint64_t held_bytes; /* of its log, when that was last said; 0: nobody holds it */
-	uint64_t held_look_ns;	/* CLOCK_MONOTONIC */
-	int index;		/* of its log, for wal_readers(); -1: not asked yet */
-	unsigned finishing;	/* commands under way when the disk was full: with the reserve */
-	uint64_t retry_ns;	/* the next pause */
+	bool has_openings;		     /* of processes; they wait for its commit */
+	bool is_parting;	 /* all processes have said Bye: only their ends are to come */
+	struct command *current; /* under way: in neither list */
+	struct drain *drain;   /* of the first command of todo, in the open transaction; or NULL */
+	int trouble;	       /* -errno of a failed commit or a full disk; 0: none */
+	uint64_t trouble_ns;   /* CLOCK_MONOTONIC: when the last trouble began */
+	bool must_reload;      /* a rollback could not reload everything */
+	int reload_error;      /* why */
+	bool must_renew;       /* it was found damaged; the writer is detached */
+	int damage;	       /* -errno: the file at its path must be set aside; 0: it was */
+	unsigned asides;       /* files set aside since it was opened */
+	uint64_t held_bytes;   /* size of the WAL when last reported; 0: no reader holds it */
+	uint64_t held_look_ns; /* CLOCK_MONOTONIC */
+	int index;	       /* of its WAL, for wal_readers(); -1: not opened yet */
+	unsigned finishing;    /* commands under way when the disk was full: they use the reserve */
+	uint64_t retry_ns;     /* the next pause */
 	uint64_t not_before_ns; /* CLOCK_MONOTONIC; 0: at once */
-	uint64_t looked_ns;	/* CLOCK_MONOTONIC: at what is in flight */
-	uint64_t look;		/* the number of that */
-	bool is_looking;	/* it has not come to all processes */
+	uint64_t looked_ns;	/* CLOCK_MONOTONIC: when the last scan began */
+	uint64_t look;		/* the number of that scan */
+	bool is_looking;	/* the scan has not reached all processes */
 	bool is_look_asked;
-	uint64_t flushed;      /* by the flush of that number */
-	bool is_left;	       /* no session goes on with it: to be made one file */
-	bool is_sealed;	       /* it is one file, only not closed yet: nobody comes to it */
-	bool is_stat_due;      /* of one of its sessions */
-	uint64_t committed_ns; /* CLOCK_MONOTONIC: the last transaction of records */
-	uint64_t bytes;	       /* of the file and its log, as its quota counts them */
-	uint64_t told_dropped; /* of its quota, when that was last looked at */
-	uint64_t
-		over_quota_ns; /* CLOCK_MONOTONIC: more was dropped then; 0: told that it is over */
+	uint64_t flushed;	/* number of the last flush that reached it */
+	bool is_left;		/* no session continues it: it is to be sealed */
+	bool is_sealed;		/* it is one file, but not closed yet: no session joins it */
+	bool is_stat_due;	/* of one of its sessions */
+	uint64_t committed_ns;	/* CLOCK_MONOTONIC: the last transaction of records */
+	uint64_t bytes;		/* of the file and its WAL, as its quota counts them */
+	uint64_t told_dropped;	/* of its quota, at the last check */
+	uint64_t over_quota_ns; /* CLOCK_MONOTONIC: the last drop; 0: reported as over */
 };
 
-/* Of one user: how long he may still be waited for. */
+/* How long the store thread may still wait for one user. */
 struct patience_left {
 	uid_t uid;
-	uint64_t since_ns; /* CLOCK_MONOTONIC; 0: of nobody */
+	uint64_t since_ns; /* CLOCK_MONOTONIC; 0: the entry is free */
 	uint64_t us;
 };
 
@@ -261,102 +262,105 @@ struct store {
 	struct store_user *users;    /* lock */
 	unsigned stalled;	     /* lock */
 	bool is_stopping;	     /* lock */
-	bool is_dozing;		     /* lock: a few frames do not end the thread's wait */
-	bool is_urgent;		     /* lock: what is in the queue does, whatever it is */
+	bool is_dozing;		     /* lock: a few frames do not wake the thread */
+	bool is_urgent;		     /* lock: the queue wakes the thread, whatever it holds */
 	size_t unread_bytes;	     /* lock: of frames in the queue */
 	struct answer *answers;	     /* lock */
 	struct answer **answers_end; /* lock */
 	int answer_fd;
-	_Atomic uint64_t beats; /* store writes, anybody reads */
+	_Atomic uint64_t beats; /* written by the store thread, read by any */
 
 	/* store */
-	struct store_database *databases; /* who had its turn last is last */
-	struct command_list opens;	  /* sessions that wait for it */
-	uint64_t cache_bytes;		  /* of the pages of each; 0: none was ever open */
+	struct store_database *databases; /* the one that had its turn last is last */
+	struct command_list opens;	  /* sessions that wait to be opened */
+	uint64_t cache_bytes; /* for the pages of each database; 0: none was ever open */
 	struct store_session *sessions;
-	struct store_user nobody; /* has the databases that no session goes on with */
+	struct store_user nobody; /* has the databases that no session continues */
 	uint64_t round, flushes;
 	struct msg_arena arena;
-	struct database_patience patience; /* of all databases; with whose file is opened */
+	struct database_patience patience; /* with the user whose file is opened */
 	struct patience_left patience_left[STORE_BUSY_USERS];
-	struct room *room; /* NULL: nobody looks after it */
+	struct room *room; /* NULL: free room is not checked */
 	uint64_t give_up_ns;
-	const struct subuids *subuids; /* fixed */
-	uid_t tenant;		       /* fixed; STORE_EVERYBODY: of all */
+	const struct subuids *subuids;		   /* fixed */
+	uid_t tenant;				   /* fixed; STORE_EVERYBODY: all tenants */
 	const struct store_neighbours *neighbours; /* fixed; NULL: none */
 	struct quotas quotas;
 	struct checkpoints checkpoints;
 	bool has_quotas;
 	struct retention *retention; /* NULL: closed sessions are kept */
 	struct index *index;
-	int index_error; /* that was told; 0: none */
-	char *scan;	 /* the folder whose files the index does not know; NULL: it knows */
+	int index_error; /* the last one reported; 0: none */
+	char *scan;	 /* path of the index if it is new: then every file is scanned */
 };
 
 /* store.c */
 void store_beat(struct store *store);
-/* Takes over @command, NULL is -ENOMEM. Loop thread. */
+/* Takes ownership of @command; NULL gives -ENOMEM. Loop thread. */
 int store_post(struct store *store, struct command *command);
-/* With the lock held: is there something in the queue for which the thread ends its wait? It does.
- */
+/* Called with the lock held. The first tells whether the queue holds something that ends the wait
+ * of the store thread; the second wakes the thread if so. */
 bool store_has_work_locked(const struct store *store);
 void store_wake_locked(struct store *store);
-/* With its processes; nobody may know it any more. */
+/* Frees the session with its processes; no thread may refer to it any more. */
 void destroy_session(struct store_session *session);
-/* That it is open. */
+/* Lists the session as open in the index. */
 void session_put_index(struct store *store, struct store_session *session);
-/* It is one of those of @database from now on, until it leaves it. */
+/* Adds @session to the sessions of @database, until session_leave() removes it. */
 void session_join(struct store_session *session, struct store_database *database);
 void session_leave(struct store_session *session);
 
 /* scheduler.c */
-/* Into the line it belongs in. */
+/* Puts the command into the queue of its database, or of its session while that waits. */
 void turns_route(struct store *store, struct command *command);
-/* Each user has one turn, in which one of its databases gets on, or one session is opened. */
+/* Gives each user one turn, in which one of its databases makes a step, or one session is
+ * opened. */
 void turns_round(struct store *store);
-/* The rest of everybody's, before the end. */
+/* Does all that is left, before the end of the store. */
 void turns_finish(struct store *store);
-/* Some session can be opened now. */
+/* True if some session can be opened now. */
 bool turns_has_opens(struct store *store);
 
 /* requests.c */
-/* A handle that nobody has asked to open. -ENOMEM, -EINVAL. */
+/* Makes a handle without a command to open it. -ENOMEM, -EINVAL. */
 int store_session_new(struct store *store, const struct store_session_params *params, void *owner,
 	struct store_session **ret);
 /*
- * Has it half of what the others leave (of that the @part-th part)? With the lock held.
+ * True if the user has queued at least its bound divided by @part. The bound is half of what other
+ * users leave free. Called with the lock held.
  */
 bool store_user_is_full(const struct store *store, const struct store_user *user, unsigned part);
 void store_user_free(struct store *store, struct store_user *user);
-/* @database has its turns with those of @user from now on; NULL: with nobody's. */
+/* Gives @database its turns with those of @user from now on; NULL: with no user's. */
 void store_user_set(struct store *store, struct store_database *database, struct store_user *user);
 
 /* command.c */
 struct command *command_new(
 	enum command_kind kind, struct store_session *session, struct store_process *process);
-/* A part of a flush is done with that. Returns NULL. */
+/* Also ends the command's part of a flush. Returns NULL. */
 struct command *command_free(struct command *command);
-/* What is told of a session at any time, of which one in line is enough. */
+/* True for notes about a session: one of a kind in the queue is enough. */
 bool command_is_note(const struct command *command);
-/* Of the queue: a flood of tiny frames is one of commands. */
+/* Bytes that it takes in the queue: a flood of tiny frames is mostly commands. */
 size_t command_bytes(const struct command *command);
 void command_list_add(struct command_list *list, struct command *command);
-/* Behind @before, which is in @list. */
+/* Inserts @command after @before, which is in @list. */
 void command_list_insert(
 	struct command_list *list, struct command *before, struct command *command);
-/* All of @more before all of @list. */
+/* Puts all of @more before all of @list. */
 void command_list_prepend(struct command_list *list, struct command_list *more);
 struct command *command_list_take(struct command_list *list);
 
-/* answer.c: strings are copied, NULL without memory; for the answer itself it is waited. */
+/* answer.c: strings are copied, NULL without memory; for the answer itself these wait for
+ * memory. */
 void answer_session(
 	struct store_session *session, enum store_answer_kind kind, int error, const char *text);
 void answer_process(
 	struct store_process *process, enum store_answer_kind kind, int error, const char *text);
 void answer_flushed(struct store *store, void *owner, int error);
-/* Of recover.c; what @answer points to becomes the answer's. */
+/* For recover.c: takes ownership of the strings of @answer. */
 void answer_left(struct store *store, struct store_answer *answer);
-/* Bytes of @command are no longer held: says ROOM where that ends a wait. */
+/* The bytes of @command leave the queue: answers ROOM where that ends a wait. */
 void answer_release(struct store *store, const struct command *command);
 void answer_drop_all(struct store *store);
 
@@ -365,142 +369,145 @@ const struct database_patience *store_patience(struct store *store, const char *
 
 /* open_session.c: finds or makes the file of @session and its row. @why: one line, or "". */
 int session_file_open(struct store_session *session, char *why, size_t why_bytes);
-/* What an error means for a file; borrowed. */
+/* Returns what an error means for a file; the text is static. */
 const char *session_file_explain(int r);
-/* NULL: not open here. An open file must not be opened twice: closing one drops the locks of the
- * other. */
+/* NULL: it is not open here. An open file must not be opened twice, because closing one descriptor
+ * drops the locks of the other. */
 struct store_database *session_file_find_open(struct store *store, const char *path);
-/* A file that nobody has open here, as it was left; what is damaged is not set aside. */
+/* Opens a file that is not open here, as it was left; does not set a damaged one aside. */
 int session_file_open_existing(struct store *store, const char *path, struct store_database **ret);
 struct store_database *session_file_close(struct store *store, struct store_database *database);
 
-/* The folder of the service is ours with all that is in it; elsewhere the file has to be. */
+/* True if a damaged file may be replaced: the service's folder is ours with all that is in it;
+ * elsewhere the file itself has to be ours. */
 bool session_file_may_renew(const struct store *store, const char *path);
 
-/* session_row.c. Of this boot, as the kernel writes it; "" when it cannot be read. */
+/* session_row.c. Reads the id of this boot as the kernel writes it; "" if it cannot be read. */
 #define SESSION_ROW_BOOT_BYTES 40
 void session_row_boot_id(char ret[SESSION_ROW_BOOT_BYTES]);
-/* Names of a job that are numbered: NAME, NAME-2 ... Past them it is named by when it began, which
- * needs no search however many there are, and so often at most, should somebody else have that. */
+/* A job's sessions are named NAME, NAME-2 ... up to this number. Later ones are named by their
+ * start, which needs no search; so many tries are made in case such a name is taken. */
 #define SESSION_ROW_NAMES_NUMBERED 8
 #define SESSION_ROW_NAMES_MAX	   (2 * SESSION_ROW_NAMES_NUMBERED)
-/* The @n-th name that a session of the job @first is tried with, from 1 to SESSION_ROW_NAMES_MAX.
- */
+/* Sets the @n-th name to try for a session of the job @first, with @n from 1 to
+ * SESSION_ROW_NAMES_MAX. */
 int session_row_take_name(struct store_session *session, const char *first, int n);
-/* Whether @row, which has a uid at 1 and a job at 2, is of the user and the job of @session. */
+/* True if @row, which has a uid at 1 and a job at 2, is of the user and the job of @session. */
 bool session_row_is_its_own(const struct store_session *session, sqlite3_stmt *row);
-/* Finds or makes the row, and commits it; what was open is committed before. Sets id, name, and of
- * a row that was there start_realtime_ns and command. */
+/* Finds or makes the row and commits it; commits an open transaction before. Sets id and name, and
+ * for an existing row start_realtime_ns and command. */
 int session_row_open(struct store_session *session, struct store_database *database);
-/* The row and the words of @session, in the open transaction of a file that has none of it. */
+/* Writes the row and the meta data of @session, in the open transaction of a file that lacks
+ * both. */
 int session_row_put(struct store_session *session, struct writer *writer);
-/* What store_session_controls() keeps, under a key of its own in rtl_meta: the boot, a line end,
- * and
- * @text; NULL: nothing any more. In the open transaction. */
+/* Stores what store_session_controls() keeps under a key of its own in rtl_meta: the boot id, a
+ * newline and @text. @text NULL deletes it. In the open transaction. */
 #define SESSION_ROW_KEY_BYTES 32
 void session_row_controls_key(int64_t session_id, char ret[SESSION_ROW_KEY_BYTES]);
 int session_row_put_controls(struct writer *writer, int64_t session_id, const char *text);
-/* The user's rules of categories, in place of those before. In the open transaction. */
+/* Replaces the user's rules of categories. In the open transaction. */
 int session_row_put_categories(struct writer *writer, const char *text);
 
-/* After something was said of a rank, or a process has used a GPU, or ended: ranks.h. */
+/* Called after a process told its rank, used a GPU, or ended: see ranks.h. */
 int session_row_find_ranks(struct store_session *session, struct writer *writer);
 
-/* wal_growth.c: between transactions. */
+/* wal_growth.c: called between transactions. */
 void held_check(struct store_database *database);
-/* CLOCK_MONOTONIC of the next one; UINT64_MAX: after a commit is soon enough. */
+/* CLOCK_MONOTONIC of the next check; UINT64_MAX: the next commit is soon enough. */
 uint64_t held_next_ns(const struct store_database *database);
 
-/* quota_report.c: after a commit, and by the clock. */
+/* quota_report.c: called after a commit, and by time. */
 void over_quota_check(struct store *store, struct store_database *database);
-/* CLOCK_MONOTONIC of the next one; UINT64_MAX: after a commit is soon enough. */
+/* CLOCK_MONOTONIC of the next check; UINT64_MAX: the next commit is soon enough. */
 uint64_t over_quota_next_ns(const struct store_database *database);
-/* @session is opened in its database: whose quota that is. -ENOMEM. */
+/* Called when @session was opened in its database: sets whose quota applies. -ENOMEM. */
 int over_quota_open(struct store_session *session);
-/* Its last session closes, or its file: what it was granted in all is said. */
+/* Called when its last session or its file closes: reports what was granted in all. */
 void over_quota_close(struct store *store, struct store_database *database);
 
 /* quarantine.c */
 /*
- * What is at @path goes aside, and an empty database that tells of @count such files takes its
- * place. SET_ASIDE is said. *@ret_aside, unless NULL, to be freed. On an error all is as it was.
+ * Sets the file at @path aside and replaces it by an empty database that records @count such files.
+ * Answers SET_ASIDE. The caller frees *@ret_aside, unless @ret_aside is NULL. On an error nothing
+ * has changed.
  */
 int renew_file(struct store *store, const char *path, int error, unsigned count, char **ret_aside);
-/* Says CUT of @path. */
+/* Answers CUT for @path. */
 void renew_say_cut(struct store *store, const char *path);
 void renew_tell_index(struct store *store, const char *path, const char *aside, int error);
-/* @database is damaged: it is let go of, what it had not committed comes again. */
+/* Detaches the damaged @database, and requeues what it had not committed. */
 void renew_want(struct store_database *database, int error);
-/* Afterwards: a new file, with all that is open in it. To be tried again on an error. */
+/* The next step: makes a new file with everything that is open in it. On an error it is retried. */
 int renew_database(struct store *store, struct store_database *database);
 
 /* commands.c */
-/* Commits what is open, unless it is half a drain; on failure everything taken is to be done again.
- */
+/* Commits the open transaction, unless it holds half a drain. On failure everything taken is done
+ * again. */
 int work_commit(struct store *store, struct store_database *database);
-/* One that is due, and, in a collector of one user, a step of the log behind it: whose records it
- * holds has their Ack before. As work_commit(). */
+/* Commits when it is due. In a private collector a checkpoint step follows, after the Acks were
+ * answered. As work_commit(). */
 int work_commit_due(struct store *store, struct store_database *database);
-/* Of a service, where none of its processes is open: without the pages that it has in memory, which
- * are a third of what such a session takes. The next transaction reads those it needs again. */
+/* In the service, frees the cached pages of a database that has no open process: they are a third
+ * of the memory of such a session. The next transaction reads the pages that it needs again. */
 void work_rest(const struct store *store, const struct store_database *database);
 /* CLOCK_MONOTONIC of the next commit; UINT64_MAX: there is nothing to commit. */
 uint64_t work_next_commit(const struct store_database *database);
-/* Half a drain is no more. */
+/* Frees a drain that is under way. */
 void work_end_drain(struct store_database *database);
-/* The open transaction is no more: what was done in it stands in line again, whoever it opened. */
+/* Puts the commands of the lost transaction back at the head of the queue, in order, and frees the
+ * processes that it opened. */
 void work_take_back(struct store_database *database);
 /*
- * Does what can be done now, in a turn of bounded length. @is_last: all of it, and without waiting
- * for anybody. True: a step was made.
+ * Does what can be done now, in a turn of bounded length. @is_last: does everything, and waits for
+ * nothing. True: it made a step.
  */
 bool work_database(struct store *store, struct store_database *database, bool is_last);
 
 /* in_flight_poll.c */
-#define LOOK_MORE   1		 /* it has not come to all */
-#define LOOK_UNDONE (-ECANCELED) /* it failed, and what is open was rolled back */
-/* CLOCK_MONOTONIC of the next look; UINT64_MAX: nobody is to be looked at. */
+#define LOOK_MORE   1		 /* the scan has not reached all processes */
+#define LOOK_UNDONE (-ECANCELED) /* it failed, and the transaction was rolled back */
+/* CLOCK_MONOTONIC of the next scan; UINT64_MAX: no process is to be scanned. */
 uint64_t look_next_ns(const struct store_database *database);
 /*
- * A turn's part of a look at what is in flight, if it is time for one or somebody asks. What it
- * finds is committed with the next transaction. LOOK_MORE, 0, LOOK_UNDONE.
+ * Runs one turn of a scan of what is in flight, if it is due or a client asks. The next commit
+ * stores what it finds. LOOK_MORE, 0, LOOK_UNDONE.
  */
 int look_turn(struct store *store, struct store_database *database, bool is_asked);
 
-/* recover.c: what an earlier life of the collector left open. */
+/* recover.c: continues what an earlier run of the collector left open. */
 void recover_sessions(struct store *store, const char *path);
-/* Makes @database, which no session goes on with, one file. True: it is closed; else later. */
+/* Makes @database, which no session continues, one file. True: it is closed; else it is retried. */
 bool recover_seal(struct store *store, struct store_database *database, bool is_last);
-/* Tells the loop which processes of @session have not ended. database_errno(). */
+/* Answers which processes of @session have not ended. database_errno(). */
 int recover_processes(struct store_session *session);
-/* Answers CONTROLS where it was told something, in this boot. */
+/* Answers CONTROLS if controls were stored in this boot. */
 int recover_controls(struct store_session *session);
-/* As close_session.c's. */
+/* As the functions of close_session.c. */
 int recover_end_process(
 	struct store *store, struct store_database *database, const struct command *command);
 
-/* close_session.c: one command each; 0, -EAGAIN: not yet (not_before_ns is set, or others have
- * their turn), or an error. */
+/* close_session.c: run one command each. 0; -EAGAIN: not yet (not_before_ns is set, or other
+ * databases have their turn); or an error. */
 int close_process(struct store *store, struct store_database *database, struct command *command,
 	bool is_last);
 int close_session(struct store *store, struct store_database *database, struct command *command,
 	bool is_last);
 
 /*
- * The end of a session that cannot be written: said, and the file left as it is. True: it was the
- * last of @database, which is gone.
+ * Ends a session whose end cannot be written: answers it, and leaves the file as it is. True: it
+ * was the last session of @database, which is freed.
  */
 bool close_unwritten(
 	struct store *store, struct store_database *database, struct store_session *session);
 
-/* The row of a process that nobody can read any more, in the open transaction. */
+/* Ends the row of a process whose recorder cannot be read any more, in the open transaction. */
 int close_unread_row(struct writer *writer, int64_t process_id, enum store_ended how, int status);
 
 /* statistics.c */
 void stat_fill_process(struct store_process *process);
-/* database_errno(): the last figures stand. */
+/* database_errno(): the last figures stay. */
 int stat_fill_session(struct store_session *session, bool now);
-/* To sum up a session takes as long as it has processes: where many end it is done for several of
- * them, at the end of a turn. */
+/* Summing up a session takes time proportional to its processes. If many end together, it is done
+ * for several of them at once, at the end of a turn. */
 void stat_want_session(struct store_session *session);
 void stat_fill_due(struct store_database *database);

@@ -29,7 +29,8 @@ struct store_database *session_file_close(struct store *store, struct store_data
 	while (*at != database)
 		at = &(*at)->next;
 	*at = database->next;
-	/* Behind the last close only who waits for all before it is in line. */
+	/* After the last close only flushes, which wait for everything before them, are in the
+	 * queue. */
 	while ((command = command_list_take(&database->todo))) {
 		answer_release(store, command);
 		command_free(command);
@@ -38,7 +39,7 @@ struct store_database *session_file_close(struct store *store, struct store_data
 	work_end_drain(database);
 	store_user_set(store, database, NULL);
 	writer_free(database->writer);
-	close_p(&database->index); /* behind SQLite, which has no locks any more */
+	close_p(&database->index); /* after SQLite, which holds no locks on it any more */
 	free(database);
 	cache_divide(store);
 	return NULL;
@@ -89,19 +90,20 @@ static int open_database(struct store *store, const char *path, struct store_dat
 struct making {
 	struct store_session *session;
 	const char *path;
-	int held; /* O_PATH, which to close drops no lock; -1: there are no descriptors */
+	int held; /* O_PATH: closing it drops no lock; -1: no descriptor was free */
 };
 
-/* It is known again whatever becomes of its name. */
+/* A descriptor identifies the file whatever becomes of its name. */
 static int hold_file(const char *path)
 {
 	return open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 }
 
 /*
- * It is there, and there is room for all of it: from here on only the disk or the collector itself
- * can fail it, and whoever waits for that does not wait for the disk. A log that lay there is not
- * its own: who opens it now would read that.
+ * Answers STORE_MADE. The file exists with room for all of it, so only the disk or the collector
+ * can still make the opening fail; a client that waits for this answer does not wait for the disk.
+ * A WAL that lay there belongs to another file, and a reader would take it for ours, so it is moved
+ * away.
  */
 static void say_made(void *data)
 {
@@ -110,7 +112,7 @@ static void say_made(void *data)
 	making->held = hold_file(making->path);
 	aside_move_orphans(making->path);
 	answer_session(making->session, STORE_MADE, 0, NULL);
-	/* The loop may have been woken behind us, on this processor. */
+	/* Lets the loop thread run first, which may have been woken on this processor. */
 	(void)sched_yield();
 }
 
@@ -138,12 +140,12 @@ static int make_database(struct store_session *session, const char *path, bool i
 	if (r < 0)
 		return r;
 	FAULT_POINT("file_made");
-	/* A command that did not wait for the disk may have put another one there. */
+	/* A command that did not wait for the disk may have replaced the file. */
 	if (held >= 0 && !storage_is_named(held, path))
 		return -ESTALE;
 	r = open_database(session->store, path, ret);
 	if (r < 0 && held >= 0 && storage_is_named(held, path))
-		(void)unlink(path); /* made just now, by us, and nothing is in it */
+		(void)unlink(path); /* this call made it, and it holds nothing */
 	return r;
 }
 
@@ -202,8 +204,8 @@ static int open_at_path(struct store_session *session, struct store_database **r
 	*ret = session_file_find_open(session->store, path);
 	if (*ret)
 		return 0;
-	/* In the service's folder: its file went meanwhile, and its owner shall read the new one,
-	 * too. */
+	/* In the service's folder the file was removed, and its owner must be able to read the new
+	 * one. */
 	r = make_database(session, path, session->store->index != NULL, ret);
 	if (r == -EEXIST && session->create == STORE_RESUME)
 		r = continue_database(session->store, path, ret);
@@ -214,8 +216,8 @@ static const char fits_sql[] = "SELECT (SELECT count(*) FROM rtl_session), uid, 
 			       "(SELECT value FROM rtl_meta WHERE key = 'boot_id') "
 			       "FROM (SELECT 1) LEFT JOIN rtl_session ON name = ?1";
 
-/* 1: the file holds this job, not closed and of this boot; or it is vacant: it took the place of
- * one that went aside, and waits for whoever comes back. 0: neither. */
+/* 1: the file holds this job, not closed and of this boot; or it is vacant: it replaced a file that
+ * was set aside, and waits for the sessions to reconnect. 0: neither. */
 static int holds(const struct store_session *session, sqlite3 *db)
 {
 	char boot_id[SESSION_ROW_BOOT_BYTES];
@@ -241,8 +243,8 @@ static int holds(const struct store_session *session, sqlite3 *db)
 	return r;
 }
 
-/* By reading alone: a file of another session stays as it is, sealed, with its verdict. As holds().
- */
+/* As holds(), but opens the file for reading only: a file of another session stays sealed, with its
+ * verdict. */
 static int peek(const struct store_session *session, const char *path)
 {
 	sqlite3 *db = NULL;
@@ -256,8 +258,8 @@ static int peek(const struct store_session *session, const char *path)
 	return r;
 }
 
-/* Is it the same job, of before the collector was restarted? Left open if so. -EEXIST: no; -EBUSY:
- * somebody reads it, so that it cannot be gone on with. */
+/* Opens the file if it holds the same job from before the collector was restarted. -EEXIST: it does
+ * not; -EBUSY: another process reads it, so it cannot be continued now. */
 static int try_resume(struct store_session *session, const char *path, struct store_database **ret)
 {
 	int r;
@@ -267,7 +269,7 @@ static int try_resume(struct store_session *session, const char *path, struct st
 	r = storage_check_file(path);
 	if (r == 0)
 		r = peek(session, path);
-	/* What is damaged goes aside. */
+	/* A damaged file is set aside. */
 	if (r == 1 || aside_is_damage(r))
 		r = continue_database(session->store, path, ret);
 	else
@@ -275,9 +277,9 @@ static int try_resume(struct store_session *session, const char *path, struct st
 	return r == 0 || r == -EBUSY ? r : -EEXIST; /* whatever it is, it is not ours to touch */
 }
 
-/* The @skip-th session of the job that the index says is open, whatever is behind its name: as
- * try_resume(), which sets path and name. -ENOENT: it is gone, and so it is from the index; -ESRCH:
- * there are no more. */
+/* Tries the @skip-th session of the job that the index lists as open, whatever its name's suffix.
+ * As try_resume(); also sets path and name. -ENOENT: the file is gone, and was removed from the
+ * index; -ESRCH: there are no more. */
 static int resume_one(struct store_session *session, unsigned skip, struct store_database **ret)
 {
 	struct store *store = session->store;
@@ -317,7 +319,8 @@ static int resume_known(struct store_session *session, struct store_database **r
 	return r == 0 || r == -EBUSY ? r : -EEXIST;
 }
 
-/* What the index says is closed is not opened to see that: there may be any number of it. */
+/* Files that the index lists as closed are not opened to find out: there may be any number of
+ * them. */
 static bool is_known_closed(const struct store *store, const char *path)
 {
 	return store->index && index_is_closed(store->index, path) == 1;
@@ -356,7 +359,7 @@ static int open_in_folder(struct store_session *session, struct store_database *
 	r = may_resume ? resume_known(session, ret) : -EEXIST;
 	for (int i = 1; (r == -EEXIST || (r == -EBUSY && may_resume)) && i <= SESSION_ROW_NAMES_MAX;
 		i++) {
-		/* Who keeps readers on all his closed files is waited for once. */
+		/* A user may keep readers on many closed files, so we wait only once. */
 		may_resume &= r != -EBUSY;
 		r = session_row_take_name(session, first, i);
 		if (r == 0)

@@ -4,7 +4,7 @@
 #include "collectord/store/internal.h"
 #include "proto/base/limits.h"
 
-/* Room for so many times as many databases before a share grows. */
+/* A share grows only if there is room for four times as many databases. */
 #define SPARE 4u
 
 uint64_t cache_share(uint64_t share, unsigned databases)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who may read a file may lock it, and the thread of all waits while it is opened: of each user for
- * so long, and no longer, however many files of his there are.
+ * A process that may read a file may lock it, and the store thread waits while it opens the file.
+ * This limits the time that the thread waits for the files of one user, however many they are.
  */
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 #include "proto/base/clock.h"
 #include "proto/base/subordinate_uids.h"
 
-/* STORE/UID/NAME: as whom its owner counts. */
+/* STORE/UID/NAME: returns the uid as which the owner of the folder counts. */
 static uid_t find_user(const struct store *store, const char *path)
 {
 	const char *name = strrchr(path, '/'), *folder = name;
@@ -38,7 +38,7 @@ static uint64_t *find_left(struct store *store, uid_t uid)
 
 const struct database_patience *store_patience(struct store *store, const char *path)
 {
-	/* Elsewhere all files are of one user. */
+	/* In a private collector all files belong to one user. */
 	store->patience.left_us = store->index ? find_left(store, find_user(store, path)) : NULL;
 	return &store->patience;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A database that is damaged goes aside, and another one takes its name. What was acknowledged
- * before is in the file that went; the new one says so, and its verdict is "incomplete".
+ * Sets a damaged database aside and gives its name to a new one. What was acknowledged before is in
+ * the file that was set aside; the new file records that, and its verdict is "incomplete".
  */
 #include <errno.h>
 #include <stdio.h>
@@ -39,9 +39,9 @@ static int make_noted(struct store *store, const char *path, const char *aside, 
 	r = writer_open(path, &store->arena, store_patience(store, path), &writer);
 	if (r == 0)
 		r = put_note(writer, aside, count);
-	writer_free(writer); /* one file again */
+	writer_free(writer); /* this seals it again */
 	if (r < 0)
-		(void)unlink(path); /* made just now, by us, and nobody needs what is in it */
+		(void)unlink(path); /* this call made it, and nothing in it is needed */
 	return r;
 }
 
@@ -98,7 +98,8 @@ void renew_tell_index(struct store *store, const char *path, const char *aside, 
 
 /* ---- of a database that is open ------------------------------------------------------------ */
 
-/* What is not acknowledged comes again; and an end that was written is in the other file. */
+/* Requeues what is not acknowledged. Closes begin again, since an end that was written is in the
+ * old file. */
 static void take_back(struct store_database *database)
 {
 	work_end_drain(database);
@@ -108,7 +109,7 @@ static void take_back(struct store_database *database)
 		c->close_step = CLOSE_ROWS;
 	}
 	for (struct store_session *s = database->first_session; s; s = s->sibling) {
-		s->is_over = false; /* its last figures were of the other file */
+		s->is_over = false; /* its final figures were those of the old file */
 		for (struct store_process *p = s->processes; p; p = p->next)
 			p->is_touched = false;
 	}
@@ -134,7 +135,7 @@ static int move_process(struct store *store, struct store_process *p)
 		p->uid, p->committed);
 }
 
-/* What was asked of it, too. */
+/* Also writes the controls and the categories that the session was given. */
 static int put_session(struct store_session *session, struct writer *writer)
 {
 	int r = session_row_put(session, writer);
@@ -193,7 +194,7 @@ static int renew(struct store *store, struct store_database *database)
 {
 	int r = database->damage ? replace(store, database) : 0;
 
-	(void)store_patience(store, database->writer->path); /* which the writer has */
+	(void)store_patience(store, database->writer->path); /* for the writer */
 	if (r == 0)
 		r = attach(database);
 	if (r == 0)
@@ -217,7 +218,7 @@ int renew_database(struct store *store, struct store_database *database)
 		for (struct store_process *p = s->processes; p; p = p->next)
 			if (p->process)
 				stat_fill_process(p);
-		(void)stat_fill_session(s, true); /* with the next commit, then */
+		(void)stat_fill_session(s, true); /* if this fails, the next commit does it */
 		session_put_index(store, s);
 	}
 	return 0;

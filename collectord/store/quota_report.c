@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who is over its quota is told so, once, and when it no longer is; and what a session was granted
- * in all. Only what is committed is told of.
+ * Tells a session once when its tenant exceeds the quota, and again when it no longer does, with
+ * what the session was granted in all. Only committed figures are reported.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "collectord/store/internal.h"
 #include "proto/base/clock.h"
 
-/* It is within its quota again when nothing was dropped for so long. */
+/* A tenant is within its quota again if nothing was dropped for this time. */
 #define CALM_NS	   2000000000u
 #define TEXT_BYTES 200
 #define MIB	   (1u << 20)

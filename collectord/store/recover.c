@@ -41,7 +41,7 @@ static char *column_copy(sqlite3_stmt *row, int column)
 	return text ? strdup(text) : NULL;
 }
 
-/* When we do not know our own boot, nobody is said to be of another. */
+/* If our own boot id cannot be read, every session counts as one of this boot. */
 static bool is_same_boot(const char *recorded)
 {
 	char boot_id[SESSION_ROW_BOOT_BYTES];
@@ -74,7 +74,7 @@ static void say_session(struct store *store, const char *path, sqlite3_stmt *row
 	answer_left(store, &answer);
 }
 
-/* Its end was decided, and the collector died before the index heard of it. */
+/* The end of the session was written, but the collector died before it updated the index. */
 static void put_index(struct store *store, const char *path, sqlite3_stmt *row)
 {
 	struct index_entry entry = {
@@ -94,7 +94,7 @@ static void put_index(struct store *store, const char *path, sqlite3_stmt *row)
 		(void)index_put(store->index, &entry);
 }
 
-/* What the power took with it may be anywhere in the file. */
+/* A power cut may have damaged any page of the file. */
 static int check_pages(const char *path, sqlite3 *db)
 {
 	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
@@ -111,7 +111,7 @@ static int check_pages(const char *path, sqlite3 *db)
 	return text && !strcmp(text, "ok") ? 0 : -EUCLEAN;
 }
 
-/* Where a session was left open by another boot its file is looked at. */
+/* Checks the pages of a file in which a session was left open by another boot. */
 static int check_left(const char *path, sqlite3 *db)
 {
 	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
@@ -127,7 +127,7 @@ static int check_left(const char *path, sqlite3 *db)
 	return is_same_boot((const char *)sqlite3_column_text(row, 0)) ? 0 : check_pages(path, db);
 }
 
-/* The number of sessions left open, or database_errno(). */
+/* Returns the number of sessions left open, or database_errno(). */
 static int read_sessions(struct store *store, const char *path, sqlite3 *db)
 {
 	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
@@ -148,7 +148,7 @@ static int read_sessions(struct store *store, const char *path, sqlite3 *db)
 	return r < 0 ? r : count;
 }
 
-/* 1: it is; 0: it is empty; -EMEDIUMTYPE, -EPROTONOSUPPORT; database_errno(). */
+/* 1: the database is ours; 0: it is empty; -EMEDIUMTYPE, -EPROTONOSUPPORT; database_errno(). */
 static int check_ours(sqlite3 *db)
 {
 	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
@@ -168,8 +168,8 @@ static int check_ours(sqlite3 *db)
 }
 
 /*
- * As read_sessions(), or where it @has_log only whether it may be gone on with. Not written to:
- * what is closed and whole stays so, what is damaged goes aside as it is.
+ * As read_sessions(); with @has_log only checks whether the file can be continued. Writes nothing:
+ * a file that is closed and whole stays so, and a damaged one is set aside as it is.
  */
 static int peek(struct store *store, const char *path, bool has_log)
 {
@@ -198,7 +198,7 @@ static bool has_beside(const char *path, const char *ending)
 	return beside && storage_check_file(beside) == 0;
 }
 
-/* The second where the schema, old or new, was being written. */
+/* A journal was left if the collector died while it wrote the schema. */
 static bool has_log(const char *path)
 {
 	return has_beside(path, "-wal") || has_beside(path, "-journal");
@@ -235,7 +235,7 @@ static void say_closed(const struct index_entry *entry, void *data)
 	answer_left(data, &answer);
 }
 
-/* Its sessions go on in the file that takes its place, as far as anybody knows of them. */
+/* The sessions that the index knows continue in the file that replaces the damaged one. */
 static int set_aside(struct store *store, const char *path, int error)
 {
 	CLEANUP(free_p) char *aside = NULL;
@@ -246,7 +246,7 @@ static int set_aside(struct store *store, const char *path, int error)
 	r = renew_file(store, path, error, 1, &aside);
 	if (r < 0 || !store->index)
 		return r;
-	(void)index_each_session(store->index, path, say_left, store); /* who comes is let in */
+	(void)index_each_session(store->index, path, say_left, store); /* to reconnect */
 	renew_tell_index(store, path, aside, error);
 	return 0;
 }
@@ -259,7 +259,7 @@ bool recover_seal(struct store *store, struct store_database *database, bool is_
 		trouble_pause(database);
 		return false;
 	}
-	/* For whom somebody reads it is whole, only not one file. */
+	/* If another process reads it, the file is whole, only with a WAL beside it. */
 	if (r < 0 && r != -EBUSY)
 		say_failed(store, database->writer->path, r);
 	if (aside_is_damage(r))
@@ -274,7 +274,7 @@ static void pass_over(const struct index_entry *entry, void *data)
 	(void)data;
 }
 
-/* Whether the index knows of an open session in it. */
+/* True if the index lists an open session in the file. */
 static bool is_open_by_index(const struct store *store, const char *path)
 {
 	return store->index && index_each_session(store->index, path, pass_over, NULL) > 0;
@@ -291,13 +291,13 @@ static int note_cut(struct store *store, struct writer *writer)
 	if (r == 0)
 		renew_say_cut(store, writer->path);
 	else
-		(void)writer_rollback(writer); /* it is closed then */
+		(void)writer_rollback(writer); /* the caller closes it */
 	return r;
 }
 
 /*
- * Not even a session is left of what the index knows. Only the power takes that much: with the
- * whole log, perhaps, so that there is not even one that is cut.
+ * The file has lost all sessions that the index lists. Only a power cut takes that much, perhaps
+ * with the whole WAL, so that not even a cut WAL is left to show it.
  */
 static int go_on_by_index(struct store *store, struct writer *writer)
 {
@@ -310,8 +310,9 @@ static int go_on_by_index(struct store *store, struct writer *writer)
 }
 
 /*
- * Its collector died with it open. It stays so: SQLite reads a log only when nobody has it open.
- * Without a session that goes on it is made one file, which that collector did not come to.
+ * Continues a file whose collector died with it open. The file stays open, because SQLite recovers
+ * a WAL only if no other process has it open. If no session continues, the file is sealed, which
+ * the earlier collector did not do.
  */
 static int go_on(struct store *store, const char *path)
 {
@@ -331,7 +332,7 @@ static int go_on(struct store *store, const char *path)
 	}
 	if (r == 0) {
 		database->is_left = true;
-		(void)recover_seal(store, database, false); /* else in a moment */
+		(void)recover_seal(store, database, false); /* if this fails, it is retried */
 	}
 	return 0;
 }
@@ -364,7 +365,7 @@ static void look_into(const char *path, void *data)
 		say_failed(data, path, r);
 }
 
-/* @text, which means nothing to glob(), and @pattern behind it. */
+/* Finds files named @text, in which glob characters are escaped, followed by @pattern. */
 static int find_files(const char *text, size_t bytes, const char *pattern, int flags, glob_t *ret)
 {
 	CLEANUP(free_p) char *whole = malloc(2 * bytes + strlen(pattern) + 1);
@@ -381,7 +382,7 @@ static int find_files(const char *text, size_t bytes, const char *pattern, int f
 	return glob(whole, flags, NULL, ret) ? -ENOENT : 0;
 }
 
-/* The collector that set it aside died before the index heard of it. */
+/* True if the file was set aside, and the collector died before it updated the index. */
 static bool was_set_aside(struct store *store, const char *path)
 {
 	const char *aside = NULL;
@@ -398,16 +399,16 @@ static bool was_set_aside(struct store *store, const char *path)
 	return aside;
 }
 
-/* Of the index: what it says is open was there. */
+/* Called for files that the index lists as open, so the file once existed. */
 static void look_again(const char *path, void *data)
 {
 	if (storage_check_file(path) != -ENOENT)
 		look_into(path, data);
 	else if (!was_set_aside(data, path))
-		(void)retention_take_gone(data, path); /* else the next start does */
+		(void)retention_take_gone(data, path); /* on failure the next start does it */
 }
 
-/* No session was ever in it, nor anything that says what became of one. */
+/* True if the file never held a session, nor a note of what became of one. */
 static bool is_vacant(struct store *store, const char *path)
 {
 	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
@@ -429,7 +430,7 @@ static bool is_vacant(struct store *store, const char *path)
 	return r == 0;
 }
 
-/* Its collector died before the index heard of it. */
+/* The collector that made the file died before it updated the index. */
 static void look_at_unknown(struct store *store, const char *path)
 {
 	look_into(path, store);
@@ -437,7 +438,7 @@ static void look_at_unknown(struct store *store, const char *path)
 		retention_drop_vacant(store, path);
 }
 
-/* STORE/UID/NAME: what lies in another folder there is somebody's, perhaps being written to. */
+/* STORE/UID/NAME: any other folder there belongs to another program, which may be writing to it. */
 static bool is_of_user(const struct store *store, const char *path, size_t store_bytes)
 {
 	const char *folder = path + store_bytes + 1;
@@ -450,7 +451,8 @@ static bool is_of_user(const struct store *store, const char *path, size_t store
 	       subuids_owner(store->subuids, uid) == store->tenant;
 }
 
-/* To the front with those of users that the index does not know. How many. */
+/* Moves the files of users that the index does not know to the front of @path. Returns their
+ * number. */
 static size_t find_unknown(struct store *store, size_t store_bytes, char **path, size_t count)
 {
 	size_t unknown = 0;
@@ -470,7 +472,8 @@ static size_t find_unknown(struct store *store, size_t store_bytes, char **path,
 	return unknown;
 }
 
-/* What other tenants have there is not even listed: who holds up their folders holds up us, too. */
+/* Does not list folders of other tenants: a tenant that slows down its own folder would slow us
+ * down, too. */
 static int find_of_users(const struct store *store, const char *text, size_t bytes, glob_t *ret)
 {
 	glob_t folders;
@@ -499,7 +502,7 @@ static int find_of_users(const struct store *store, const char *text, size_t byt
 	return r;
 }
 
-/* What lies there is the truth. Where the index is new, it is all that is known. */
+/* The files are authoritative. If the index is new, they are all that is known. */
 static void scan(struct store *store)
 {
 	const char *index = index_file_path(store->index);
@@ -561,7 +564,7 @@ static bool parse_token(const char *hex, uint8_t *ret)
 	return true;
 }
 
-/* rtl_process has it without the dashes. */
+/* rtl_process stores it without the dashes. */
 static void plain_boot_id(char ret[SESSION_ROW_BOOT_BYTES])
 {
 	char *to = ret;
@@ -593,7 +596,7 @@ int recover_processes(struct store_session *session)
 		answer.left.pid = (pid_t)sqlite3_column_int64(row, 2);
 		answer.left.start_time = (uint64_t)sqlite3_column_int64(row, 3);
 		answer.left.is_this_boot = !boot_id[0] || (boot && !strcmp(boot, boot_id));
-		/* What is not even a token is ended with its session. */
+		/* A process without a valid token is ended with its session. */
 		if (parse_token((const char *)sqlite3_column_text(row, 5), answer.left.token))
 			answer_left(session->store, &answer);
 	}
@@ -635,11 +638,11 @@ int recover_controls(struct store_session *session)
 	step = sqlite3_step(row);
 	text = step == SQLITE_ROW ? (const char *)sqlite3_column_text(row, 0) : NULL;
 	rest = text ? strchr(text, '\n') : NULL;
-	/* Their times are CLOCK_BOOTTIME's: of another boot they say nothing. */
+	/* Times in it are CLOCK_BOOTTIME: of another boot they mean nothing. */
 	if (rest && boot_id[0] && !strncmp(text, boot_id, (size_t)(rest - text)) &&
 		!boot_id[rest - text]) {
 		free(session->controls);
-		session->controls = strdup(rest + 1); /* without memory only a renewed file lacks it */
+		session->controls = strdup(rest + 1); /* NULL only costs a renewed file */
 		answer_session(session, STORE_CONTROLS, 0, rest + 1);
 	}
 	sqlite3_reset(row);

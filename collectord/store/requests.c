@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the loop asks for, put into the queue: copies and commands, no disk. */
+/* Requests of the loop thread: copies their data and queues commands; never touches a disk. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "proto/base/limits.h"
 #include "proto/base/subordinate_uids.h"
 
-/* A copy fit for a column; *@ok turns false when there is no memory. */
+/* Returns a copy that is fit for a column; *@ok turns false if there is no memory. */
 static char *clean(const char *text, size_t max, bool *ok)
 {
 	char *copy = text ? text_clean(text, strlen(text), max) : NULL;
@@ -253,7 +253,7 @@ int store_process_frames(struct store_process *process, uint8_t *frames, size_t 
 	size_t all;
 	bool is_full;
 
-	heap_touch(); /* these lie there already, more will come */
+	heap_touch(); /* touches pages for the frames to come */
 	if (!command) {
 		free(frames);
 		return -ENOMEM;

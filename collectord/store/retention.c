@@ -22,14 +22,14 @@
 #include "proto/base/fault.h"
 #include "proto/base/limits.h"
 
-/* Everything is looked at so often, and the room that is left. */
+/* Intervals between two passes over everything, and between two looks at the free room. */
 #define PASS_NS	      60000000000u
 #define LOOK_NS	      1000000000u
 #define MIB	      (1u << 20)
 #define DAY_S	      86400u
 #define WHY_BYTES     160
-/* Removals that their owners hold up, one of each. So long others wait for one, and so long the
- * end. */
+/* Removals that may run at a time, one for each user, since a user can delay its own. GOING_NS: how
+ * long other work waits for a removal; GOING_LAST_NS: how long the end of the store does. */
 #define GOING_MAX     8u
 #define GOING_NS      250000000u
 #define GOING_LAST_NS 2000000000u
@@ -38,15 +38,15 @@ static const char is_read[] = "it is being read";
 
 struct tenant {
 	UT_hash_handle hh;
-	bool is_lost; /* the table could not grow for it */
-	bool is_other; /* what it has another store looks after */
+	bool is_lost;  /* the table could not grow for it */
+	bool is_other; /* another store looks after its databases */
 	uid_t uid;
 	uint64_t closed_bytes;
 	uint64_t open_bytes;
 	unsigned closed;
 };
 
-/* Under way, in a process (removal.h). */
+/* A removal that runs in a process of its own (removal.h). */
 struct retention_going {
 	char *database;
 	pid_t pid;
@@ -58,20 +58,20 @@ struct retention {
 	char *folder; /* absolute, without links */
 	struct quota_limits limits;
 	uint64_t keep_free_bytes;
-	uint64_t pass_ns;   /* CLOCK_MONOTONIC: the next look at everything, or try to settle ... */
-	uint64_t looked_ns; /* ... and the last one at the room ... */
-	bool was_storing;   /* ... when somebody stored, or nobody */
-	uint64_t wanted_ns; /* until then it counts that a session found no room to open */
-	bool is_going_on;   /* of a pass that is under way */
+	uint64_t pass_ns;	/* CLOCK_MONOTONIC: the next pass, or try to settle ... */
+	uint64_t looked_ns;	/* ... and the last look at the free room ... */
+	bool was_storing;	/* ... and whether records were being stored then */
+	uint64_t wanted_ns;	/* until then a failed opening counts as storing */
+	bool is_going_on;	/* a pass is under way */
 	struct tenant *tenants; /* the one that has most is first */
 	bool has_no_memory;
-	bool has_readers; /* of what should go: looked at again soon */
+	bool has_readers; /* a file to be removed is being read: retry soon */
 	struct retention_going going[GOING_MAX];
 	unsigned n_going;
-	bool is_settled; /* the index says where its files are now: before, they seem to be gone */
+	bool is_settled; /* the index has its files' present places: before, they seem gone */
 };
 
-/* What goes, and why. */
+/* A session to be removed, and why. */
 struct victim {
 	struct index_closed closed;
 	char why[WHY_BYTES];
@@ -85,7 +85,7 @@ int retention_new(struct store *store, const struct store_config *config)
 		return -ENOMEM;
 	retention->limits = config->limits;
 	retention->keep_free_bytes = config->keep_free_bytes;
-	retention->pass_ns = UINT64_MAX; /* retention_recover() is to come */
+	retention->pass_ns = UINT64_MAX; /* until retention_recover() has run */
 	retention->folder = realpath(config->folder, NULL);
 	store->retention = retention;
 	return retention->folder ? 0 : -errno;
@@ -107,7 +107,7 @@ void retention_free(struct retention *retention)
 	free(retention);
 }
 
-/* ---- going --------------------------------------------------------------------------------- */
+/* ---- removals ------------------------------------------------------------------------------ */
 
 static void finish(struct store *store, const char *database, int error)
 {
@@ -118,7 +118,8 @@ static void finish(struct store *store, const char *database, int error)
 			store->index, database, SESSIONS_REMOVED_MAX, retention_say_removed, store);
 }
 
-/* The index knows that it is going. What finds no place waits for the next start. */
+/* Starts the removal of a database that the index lists as going. If there is no place, the next
+ * start of the collector does it. */
 static void begin(const char *database, uid_t uid, bool is_there, void *data)
 {
 	struct store *store = data;
@@ -162,7 +163,7 @@ static void end_some(struct store *store)
 	}
 }
 
-/* So long, until only @most are under way. */
+/* Waits until at most @most removals are under way, but no longer than @ns. */
 static void await(struct store *store, unsigned most, uint64_t ns)
 {
 	const struct timespec moment = {.tv_nsec = 1000000};
@@ -200,7 +201,8 @@ static bool holds_its_own(const struct retention *retention, uid_t uid)
 	return retention->n_going == GOING_MAX;
 }
 
-/* Where all files seem to be gone none is: a pass begins with another try, then. */
+/* Settles the index. While all files seem to be gone, none is taken for gone: the next pass tries
+ * again. */
 static int settle(struct store *store)
 {
 	int r = index_settle(store->index);
@@ -228,7 +230,8 @@ bool retention_take_gone(struct store *store, const char *database)
 		return false;
 	for (const struct store_database *d = store->databases; d; d = d->next)
 		if (!strcmp(d->writer->path, database))
-			return false; /* still written to: its close says what became of it */
+			return false; /* it is still written to: its close will record what became
+					 of it */
 	if (index_take_gone(store->index, database, "its file was taken away") < 0)
 		return false;
 	(void)index_each_removed(
@@ -242,7 +245,7 @@ void retention_drop_vacant(struct store *store, const char *database)
 	size_t bytes = folder ? strlen(folder) : 0;
 	uid_t uid;
 
-	/* Where it does not lie in a folder of a user's, and nowhere else, the check says so. */
+	/* If the file is not in the folder of a user, removal_check() refuses. */
 	if (!folder || strncmp(database, folder, bytes) || database[bytes] != '/')
 		return;
 	uid = (uid_t)strtoul(database + bytes + 1, NULL, 10);
@@ -291,9 +294,9 @@ static int let_go(struct store *store, const struct victim *victim)
 	return 0;
 }
 
-/* ---- who ----------------------------------------------------------------------------------- */
+/* ---- tenants ------------------------------------------------------------------------------- */
 
-/* NULL: there is none, or no memory for one that @is_new. */
+/* NULL: there is none, or, with @is_new, no memory for a new one. */
 static struct tenant *tenant_of(struct retention *retention, uid_t uid, bool is_new)
 {
 	struct tenant *tenant;
@@ -389,7 +392,7 @@ static void meet_neighbours(struct store *store)
 	store->neighbours->each(store->neighbours->data, take_neighbour, store->retention);
 }
 
-/* 1: not all of it is weighed yet. */
+/* 1: not all files are weighed yet. */
 static int weigh_tenants(struct store *store)
 {
 	struct retention *retention = store->retention;
@@ -420,7 +423,7 @@ void retention_tell_neighbours(struct store *store)
 		store_beat(store);
 }
 
-/* ---- why ----------------------------------------------------------------------------------- */
+/* ---- reasons ------------------------------------------------------------------------------- */
 
 static int find_old(struct store *store, struct victim *victim)
 {
@@ -439,7 +442,7 @@ static int find_old(struct store *store, struct victim *victim)
 	return 0;
 }
 
-/* What a tenant stored last is not taken from it for being too much: it was let in. */
+/* The last closed session of a tenant is not removed for being too large: its quota admitted it. */
 static bool is_over_quota(const struct tenant *tenant, uint64_t most)
 {
 	if (tenant->open_bytes)
@@ -447,7 +450,7 @@ static bool is_over_quota(const struct tenant *tenant, uint64_t most)
 	return size_of(tenant) > most && tenant->closed > 1;
 }
 
-/* @is_live: of who stores now, and would have to stop. */
+/* @is_live: only tenants that store now and would have to stop; else only the others. */
 static int find_over_quota(struct store *store, bool is_live, struct victim *victim)
 {
 	const struct retention *retention = store->retention;
@@ -471,7 +474,7 @@ static int find_over_quota(struct store *store, bool is_live, struct victim *vic
 	return 0;
 }
 
-/* As many as a tenant may have, however small they are. */
+/* Bounds the number of closed sessions of a tenant, however small they are. */
 static int find_too_many(struct store *store, struct victim *victim)
 {
 	uint64_t most = store->retention->limits.keep_sessions;
@@ -500,7 +503,7 @@ static uint64_t total_of(const struct retention *retention)
 	return total;
 }
 
-/* Equal parts of what is left without @excess. */
+/* Returns equal parts of what is left without @excess. */
 static uint64_t share_without(const struct retention *retention, uint64_t excess)
 {
 	uint64_t total = total_of(retention), count = 0;
@@ -510,7 +513,7 @@ static uint64_t share_without(const struct retention *retention, uint64_t excess
 	return total > excess && count ? (total - excess) / count : 0;
 }
 
-/* The oldest of who has most, if that is more than its share. */
+/* Finds the oldest session of the tenant that has most, if that is more than its share. */
 static int find_of_greatest(
 	struct store *store, uint64_t excess, bool is_room, struct victim *victim)
 {
@@ -547,28 +550,29 @@ static int find_too_much(struct store *store, struct victim *victim)
 	return r;
 }
 
-/* Somebody's records need room, or will in a moment. */
+/* True if records need room now, or will in a moment. */
 static bool is_storing(const struct store *store)
 {
 	return store->databases || store->opens.first ||
 	       clock_monotonic_ns() < store->retention->wanted_ns;
 }
 
-/* Before records have to wait; *@ret_least: without so much of it they have to. */
+/* Returns the room that is missing before records have to wait. Without *@ret_least of it they wait
+ * now. */
 static uint64_t missing_room(const struct store *store, uint64_t *ret_least)
 {
 	int64_t wanted = (int64_t)(store->retention->keep_free_bytes / RETENTION_AHEAD_PART +
 				   STORE_RESERVE_BYTES);
 	int64_t left = INT64_MAX;
 
-	/* Who fills the disk while nobody stores costs nobody what he has. */
+	/* A user that fills the disk while no session stores costs no other user its sessions. */
 	if (store->room && store->retention->keep_free_bytes && is_storing(store))
 		left = room_left(store->room);
 	*ret_least = left < 0 ? (uint64_t)-left : 0;
 	return left < wanted ? (uint64_t)(wanted - left) : 0;
 }
 
-/* What find_of_greatest() would find by and by. */
+/* Sums up what find_of_greatest() would remove step by step. */
 static int can_give(struct store *store, uint64_t excess, uint64_t *ret)
 {
 	uint64_t share = share_without(store->retention, excess), kept = 0, all = 0;
@@ -588,7 +592,8 @@ static int find_for_room(struct store *store, struct victim *victim)
 	uint64_t least, missing = missing_room(store, &least), given = 0;
 	int r = least ? can_give(store, missing, &given) : 0;
 
-	/* Of a disk that others fill it would not help if all went: then nothing goes. */
+	/* If other programs fill the disk, removing everything would not help: then nothing is
+	 * removed. */
 	if (r < 0 || given < least)
 		return r;
 	r = find_of_greatest(store, missing, true, victim);
@@ -598,7 +603,7 @@ static int find_for_room(struct store *store, struct victim *victim)
 	return r;
 }
 
-/* ---- when ---------------------------------------------------------------------------------- */
+/* ---- times --------------------------------------------------------------------------------- */
 
 void retention_hurry(struct store *store)
 {
@@ -614,7 +619,7 @@ void retention_want_room(struct store *store)
 	retention_hurry(store);
 }
 
-/* At once when somebody begins to store. */
+/* CLOCK_MONOTONIC of the next look at the free room; 0 when a session begins to store. */
 static uint64_t next_look_ns(const struct store *store)
 {
 	const struct retention *retention = store->retention;

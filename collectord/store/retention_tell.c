@@ -46,7 +46,7 @@ void retention_say_kept(struct store *store, const char *database, const char *w
 	answer_left(store, &answer);
 }
 
-/* A reader, or a disk that is full: who stores hears of that. */
+/* True for a reader or a full disk: sessions that store are told of those. */
 static bool passes(int error)
 {
 	return error == -EBUSY || error == -ENOMEM || error == -ENOSPC;
@@ -58,7 +58,7 @@ void retention_say_index(struct store *store, int error)
 	struct store_answer answer = {.kind = STORE_KEPT};
 	int gone = error ? storage_check_file(path) : 0;
 
-	error = gone < 0 ? gone : error; /* SQLite only says that it may not write to it any more */
+	error = gone < 0 ? gone : error; /* SQLite only reports that it may not write to the file */
 	if (passes(error) || error == store->index_error)
 		return;
 	store->index_error = error;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who comes next. Commands wait in the line of their database, and sessions to be opened in one of
- * the store. In a round each user has one turn, whatever it has open: so a frame waits for one turn
- * of every other user at most. Store thread.
+ * Decides which work comes next. Commands wait in the queue of their database, and sessions to be
+ * opened in a queue of the store. In a round each user has one turn, whatever it has open, so a
+ * frame waits for at most one turn of every other user. Store thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
-/* Commands that came after its last answer may still be waiting. */
+/* Commands that came after the session's last answer may still be queued. */
 static void drop_commands(
 	struct store *store, struct command_list *list, const struct store_session *session)
 {
@@ -49,7 +49,8 @@ static void forget_session(struct store *store, struct store_session *session)
 
 	for (struct store_database *d = store->databases; d; d = d->next)
 		drop_commands(store, &d->todo, session);
-	/* The lock: the loop's own accounting walks this list no more once it let go. */
+	/* The lock guards the count; the loop thread has freed the session and no longer walks its
+	 * list. */
 	pthread_mutex_lock(&store->lock);
 	store->stalled -= count_stalled(session->processes) + count_stalled(session->ended);
 	pthread_mutex_unlock(&store->lock);
@@ -60,7 +61,7 @@ static void forget_session(struct store *store, struct store_session *session)
 	destroy_session(session);
 }
 
-/* False: it failed, and that is said. */
+/* False: it failed, and the failure is answered. */
 static bool open_file(struct store *store, struct command *open)
 {
 	struct store_session *session = open->session;
@@ -78,7 +79,7 @@ static bool open_file(struct store *store, struct command *open)
 	}
 	if (session->database->user == &store->nobody)
 		store_user_set(store, session->database, session->user);
-	open->text = why[0] ? strdup(why) : NULL; /* it is a warning */
+	open->text = why[0] ? strdup(why) : NULL; /* a warning */
 	return true;
 }
 
@@ -89,7 +90,7 @@ static void tell_opened(struct store *store, const struct command *open)
 	FAULT_POINT("session_not_listed");
 	session_put_index(store, session);
 	stat_fill_session(session, true);
-	/* What this cannot read is seen to when the session closes. */
+	/* What cannot be read here is handled when the session closes. */
 	if (session->create == STORE_RESUME)
 		(void)recover_processes(session);
 	if (session->create == STORE_RESUME)
@@ -100,7 +101,7 @@ static void tell_opened(struct store *store, const struct command *open)
 	work_rest(store, session->database);
 }
 
-/* ---- from the queue into the lines ----------------------------------------------------------- */
+/* ---- from the store's queue into those of databases --------------------------------------- */
 
 static void refuse(struct store *store, struct command *command)
 {
@@ -132,7 +133,7 @@ static bool is_meant(const struct flush *flush, const struct store_session *sess
 	return flush->uid == STORE_EVERYBODY || flush->uid == session->uid;
 }
 
-/* Behind all that is in line now, once in each. */
+/* Adds a part of the flush to each queue, behind everything that is in it now. */
 static void route_flush(struct store *store, struct command *command)
 {
 	struct flush *flush = command->flush;
@@ -157,9 +158,9 @@ static void free_session(struct store *store, struct command *command)
 }
 
 /*
- * Of a session's texts the last one counts, of its command the first, and numbers add up: whoever
- * tells it again and again while its file cannot be written has one in line. True: @command is taken
- * over.
+ * Merges a note into one of its kind that is queued: the last text of a session counts, but the
+ * first of its commands, and numbers are added. A client that repeats notes while the file cannot
+ * be written has only one queued. True: @command was consumed.
  */
 static bool join_note(struct command_list *line, struct command *command)
 {
@@ -187,8 +188,8 @@ static void add_to_line(struct command_list *line, struct command *command)
 }
 
 /*
- * Behind those of its process that wait, until these are a lot: what is taken in a row finds all that
- * it needs in the cache, and is one piece of work of a commit.
+ * Inserts frames after the queued frames of the same process, until these are a lot. Frames that
+ * are taken in a row find what they need in the cache.
  */
 static void add_frames(struct command_list *line, struct command *command)
 {
@@ -204,7 +205,7 @@ static void add_frames(struct command_list *line, struct command *command)
 	p->last = command;
 }
 
-/* @session has it in its line, or its database has. */
+/* Queues the command for @session if it waits to be opened, else for its database. */
 static void route_to_session(
 	struct store *store, struct store_session *session, struct command *command)
 {
@@ -265,8 +266,9 @@ static bool has_close_before(const struct command_list *list, uint64_t before_ns
 	return false;
 }
 
-/* A session is closed in it, before that, or half a drain is in it. But nobody waits for one that
- * has to wait itself, unless it has no log any more: with who came then it would stay so. */
+/* True if a session is closed in the database before @before_ns, or half a drain is stored, or it
+ * is sealed. A database that itself has to wait is not busy, unless it is sealed: a session that
+ * joined it then would leave it without a WAL. */
 static bool is_busy(const struct store_database *database, uint64_t before_ns)
 {
 	return database->is_sealed ||
@@ -274,14 +276,15 @@ static bool is_busy(const struct store_database *database, uint64_t before_ns)
 		       (database->drain || has_close_before(&database->todo, before_ns)));
 }
 
-/* In a folder it is gone on with by who is of the same job. */
+/* In a folder, a database is continued by a session of the same user and job. */
 static bool is_of_job(const struct store_session *a, const struct store_session *b)
 {
 	return a->user == b->user &&
 	       (a->job && b->job ? !strcmp(a->job, b->job) : a->job == b->job);
 }
 
-/* Not while its file, or what may be its file, is busy: a close writes the end of the same row. */
+/* A session waits while its file, or what may become its file, is busy: a close writes the end of
+ * the same row. */
 static bool can_be_opened(struct store *store, const struct command *open)
 {
 	const struct store_session *session = open->session;
@@ -296,7 +299,7 @@ static bool can_be_opened(struct store *store, const struct command *open)
 	return true;
 }
 
-/* Once its file is there nothing is left to wait for. */
+/* Once its file is open there is nothing left to wait for. */
 static bool can_go_on(struct store *store, const struct command *open)
 {
 	return open->session->database || can_be_opened(store, open);
@@ -310,7 +313,7 @@ bool turns_has_opens(struct store *store)
 	return false;
 }
 
-/* The first that need not wait. NULL: there is none. */
+/* Takes the first opening that need not wait. NULL: there is none. */
 static struct command *take_open(struct store *store, bool is_last)
 {
 	struct command_list before = {0};
@@ -322,7 +325,7 @@ static struct command *take_open(struct store *store, bool is_last)
 	return open;
 }
 
-/* Who had its turn is last the next time. */
+/* Moves the openings of the user that had its turn to the end. */
 static void put_off_opens(struct store *store, const struct store_user *user)
 {
 	struct command_list all = store->opens, later = {0};
@@ -347,8 +350,8 @@ static void end_wait(struct store *store, struct command *open)
 }
 
 /*
- * One step of one session: its file, then its row in the index, for each waits for the disk some
- * times. False: no session is to be opened, or all have to wait.
+ * Makes one step of opening a session: first its file, then its row in the index, since each waits
+ * for the disk a few times. False: there is no session to open, or all have to wait.
  */
 static bool open_next(struct store *store, bool is_last)
 {
@@ -374,7 +377,7 @@ static bool open_next(struct store *store, bool is_last)
 	return true;
 }
 
-/* A close whose rows are written only waits for its readers. */
+/* True if only closes are left whose rows are written, and which wait for readers, and flushes. */
 static bool is_written(const struct command_list *list)
 {
 	for (const struct command *c = list->first; c; c = c->next)
@@ -384,7 +387,7 @@ static bool is_written(const struct command_list *list)
 	return true;
 }
 
-/* Who asks for a flush hears at once that it has to wait, not when it no longer has to. */
+/* A client that asks for a flush learns at once that it has to wait, not when the wait is over. */
 static void end_flushes(struct store *store, struct store_database *database)
 {
 	int error = database->trouble ? database->trouble
@@ -413,7 +416,7 @@ static bool has_flush(const struct store_database *database)
 	return false;
 }
 
-/* Who had its turn last is last the next time. */
+/* Moves the database that had its turn to the end. */
 static void move_to_end(struct store *store, struct store_database *database)
 {
 	struct store_database **at = &store->databases;
@@ -442,12 +445,13 @@ void turns_round(struct store *store)
 		next = database->next;
 		if (before == store->round)
 			continue;
-		/* Before it, for with a database that is closed its user may go. */
+		/* Set before the work, because the user may be freed with a database that is
+		 * closed. */
 		user->round = store->round;
 		if (work_database(store, database, false))
 			move_to_end(store, database);
 		else
-			user->round = before; /* nothing was done: both are there */
+			user->round = before; /* no step was made, so both still exist */
 	}
 	for (database = store->databases; database; database = database->next)
 		if (database->not_before_ns && has_flush(database))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a session has of its own in a file: its row, and the words that are kept with it. */
+/* What a file holds of a session: its row and its meta data. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 
-/* Of a name, so that what is behind it fits into a file's name. */
+/* Bytes of a name that are kept, so that a suffix still fits into a file name. */
 #define NAME_STEM_BYTES 100
 
 void session_row_boot_id(char ret[SESSION_ROW_BOOT_BYTES])
@@ -36,7 +36,7 @@ bool session_row_is_its_own(const struct store_session *session, sqlite3_stmt *r
 	       (job && session->job ? !strcmp(job, session->job) : !job && !session->job);
 }
 
-/* It is called by what was heard first, whoever asks for it now. */
+/* The first command that was stored stays, whatever a later runner calls it. */
 static int take_row(struct store_session *session, sqlite3_stmt *row)
 {
 	const char *command = (const char *)sqlite3_column_text(row, 4);
@@ -144,9 +144,8 @@ int session_row_take_name(struct store_session *session, const char *first, int 
 }
 
 /*
- * In a shared file a job goes on with the row of its own that has its name, a closed one, too: who
- * comes late finds it closed. A name that is another's, or another user's, gets something behind
- * it.
+ * In a shared file a job continues its own row of that name, even a closed one, since a late
+ * process may find it closed. A name of another job or user gets a suffix.
  */
 static int name_row(struct store_session *session, struct writer *writer)
 {
@@ -172,7 +171,8 @@ int session_row_open(struct store_session *session, struct store_database *datab
 	struct writer *writer = database->writer;
 	int r;
 
-	/* Of others of this file; why the disk did not take it is said of whoever comes now, too. */
+	/* Commits work of other sessions of this file. If the disk did not take that, the new
+	 * session gets the same error. */
 	if (work_commit(session->store, database) < 0)
 		return database->trouble;
 	r = writer_begin(writer);
@@ -188,7 +188,7 @@ int session_row_open(struct store_session *session, struct store_database *datab
 	return r;
 }
 
-/* ---- words ----------------------------------------------------------------------------------- */
+/* ---- meta data ----------------------------------------------------------------------------- */
 
 void session_row_controls_key(int64_t session_id, char ret[SESSION_ROW_KEY_BYTES])
 {
@@ -212,7 +212,7 @@ int session_row_put_controls(struct writer *writer, int64_t session_id, const ch
 	return value ? writer_put_meta(writer, key, value) : -ENOMEM;
 }
 
-/* The loop has looked at it: each line is three fields between tabs (runner.c). */
+/* The loop thread has checked the text: each line is three fields between tabs (runner.c). */
 int session_row_put_categories(struct writer *writer, const char *text)
 {
 	sqlite3_stmt *put = writer->statements.at[ST_CATEGORY_PUT];

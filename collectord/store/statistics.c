@@ -47,7 +47,7 @@ static void fill_gpus(const struct ledger *ledger, struct store_process_stat *st
 void stat_fill_process(struct store_process *p)
 {
 	const struct process *process = p->process;
-	struct store_process_stat stat; /* of few GPUs: all that there may be are 6 KiB */
+	struct store_process_stat stat; /* not cleared: it has 6 KiB for 64 GPUs */
 
 	stat.process_id = (uint64_t)process->id;
 	stat.pid = process->pid;
@@ -120,7 +120,7 @@ void stat_fill_due(struct store_database *database)
 	for (struct store_session *s = database->first_session; s; s = s->sibling) {
 		if (!s->is_stat_due)
 			continue;
-		(void)stat_fill_session(s, now); /* the last figures stand */
+		(void)stat_fill_session(s, now); /* on failure the last figures stay */
 		s->is_stat_due = !now;
 		database->is_stat_due |= !now;
 	}

@@ -21,7 +21,7 @@
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
 
-/* ---- the thread's side: handles ------------------------------------------------------------ */
+/* ---- store thread: handles ------------------------------------------------------------------- */
 
 static void free_process(struct store_process *p)
 {
@@ -68,7 +68,7 @@ void session_put_index(struct store *store, struct store_session *session)
 		.start_realtime_ns = session->start_realtime_ns,
 	};
 
-	/* The index only helps to find files; theirs is the truth. */
+	/* The index only helps to find files; the files are authoritative. */
 	if (store->index)
 		retention_say_index(store, index_put(store->index, &entry));
 }
@@ -102,7 +102,7 @@ static void run_batch(struct store *store, struct command_list *batch)
 	turns_round(store);
 }
 
-/* CLOCK_MONOTONIC of the next thing to do; UINT64_MAX: nothing. */
+/* CLOCK_MONOTONIC of the next work; UINT64_MAX: there is none. */
 static uint64_t next_time(struct store *store)
 {
 	uint64_t next_ns = turns_has_opens(store) ? 0 : retention_next_ns(store);
@@ -154,7 +154,8 @@ static void wait_until_locked(struct store *store, uint64_t until_ns)
 	}
 }
 
-/* Waits for commands or for @until_ns; in a flood of frames for several of them. false: stop. */
+/* Waits for commands or until @until_ns; in a flood of frames it waits for several commands. False:
+ * stop. */
 static bool wait_for_commands(
 	struct store *store, uint64_t until_ns, bool is_flood, struct command_list *ret)
 {
@@ -177,7 +178,8 @@ static bool wait_for_commands(
 	return !is_stopping;
 }
 
-/* Frames came upon frames: the next one alone is not worth a wake. @slept_ns: since the last. */
+/* True if frames follow each other closely: the next one alone is not worth a wake. @slept_ns:
+ * since the last wake. */
 static bool are_a_flood(const struct command_list *batch, uint64_t slept_ns)
 {
 	const struct command *first = batch->first;
@@ -186,7 +188,7 @@ static bool are_a_flood(const struct command_list *batch, uint64_t slept_ns)
 	       (first->next || slept_ns < STORE_DOZE_NS);
 }
 
-/* All counters, also those that had to wait for their second. */
+/* Saves all counters, also those that are otherwise saved once a second. */
 static void save_everything(struct store *store, struct store_database *database)
 {
 	int r = writer_begin(database->writer);
@@ -214,7 +216,7 @@ static void close_all(struct store *store)
 			(command = command_list_take(&database->taken)))
 			command_free(command);
 		command_free(database->current);
-		/* The last connection to close checkpoints. */
+		/* The last connection to close checkpoints the WAL. */
 		session_file_close(store, database);
 	}
 	while (store->sessions) {
@@ -254,7 +256,7 @@ static void *store_run(void *data)
 	return NULL;
 }
 
-/* ---- the loop's side ------------------------------------------------------------------------ */
+/* ---- loop thread ---------------------------------------------------------------------------- */
 
 int store_post(struct store *store, struct command *command)
 {
@@ -268,7 +270,7 @@ int store_post(struct store *store, struct command *command)
 	return 0;
 }
 
-/* A thread that no signal is delivered to, with the stack that demangling may need. */
+/* Starts the thread with all signals blocked and the stack that demangling may need. */
 static int start_thread(struct store *store)
 {
 	pthread_attr_t attributes;
@@ -312,7 +314,7 @@ static void release(struct store *store)
 	free(store);
 }
 
-/* What changed in the index of a tenant, for who copies it. */
+/* Passes on what changed in the index of a tenant, so that copies of it can follow. */
 static void on_index_changed(const char *database, void *data)
 {
 	const struct store *store = data;
@@ -324,19 +326,20 @@ static void on_index_changed(const char *database, void *data)
 	store->neighbours->indexed(store->neighbours->data, database);
 }
 
-/* Beside that of the tenant lies that of the node: what an older rtl wrote there, or this one when
- * the tenant's was not lost yet, is all that is known of what went. */
+/* Reads the index of the node, which lies beside that of the tenant. Records of removed sessions
+ * that an older rtl wrote there, or this one before the tenant's index was lost, are in no other
+ * place. */
 static void take_over_index(struct store *store, const char *path)
 {
 	CLEANUP(free_p) char *node = NULL;
 
 	if (asprintf(&node, "%.*s/index.db", (int)(strrchr(path, '/') - path), path) < 0)
 		node = NULL;
-	if (node) /* without it there are the files */
+	if (node) /* without memory the files are left to tell */
 		(void)index_take_over(store->index, node, store->tenant);
 }
 
-/* One that is damaged goes aside, too: what it knew stands in the files. */
+/* Opens the index. A damaged one is set aside; what it held can be read from the files. */
 static int open_index(struct store *store, const char *path)
 {
 	struct index_state state = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A reader that keeps its snapshot keeps the log from being written over: it grows. Nothing is lost
- * for a reader, so it may, as long as there is room; but it is said, and by whom. Every look is
- * an attempt to make the log empty.
+ * Warns about readers that block WAL resets. A client that holds an old snapshot keeps SQLite from
+ * restarting the WAL, so the WAL grows. No data is lost, so the client is left alone; its pid and
+ * the size of the WAL are reported. Each check also retries the checkpoint.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
 
-/* A log that is too long is looked at so often. */
+/* Interval between two checks of a WAL that is too long. */
 #define LOOK_NS 250000000u
 #define MIB	(1u << 20)
 
@@ -55,7 +55,7 @@ void held_check(struct store_database *database)
 		return;
 	database->held_look_ns = now_ns;
 	bytes = wal_bytes(database->writer->path);
-	/* Another error is the next commit's to meet. */
+	/* The next commit meets any other error. */
 	if (bytes > WAL_BYTES_MAX && database_checkpoint(database->writer->db) == -EBUSY) {
 		if (bytes < 2 * database->held_bytes)
 			return;

@@ -33,7 +33,7 @@ static bool has_group(const gid_t *groups, socklen_t bytes, gid_t wanted)
 	return false;
 }
 
-/* As they were when it connected. */
+/* Checks the groups that the peer had when it connected. */
 static bool is_in_group(int fd, gid_t wanted)
 {
 	CLEANUP(free_p) gid_t *all = NULL;
@@ -49,7 +49,10 @@ static bool is_in_group(int fd, gid_t wanted)
 	       has_group(all, bytes, wanted);
 }
 
-/* Asked once a connection, so that a question takes as long whoever else is here. */
+/*
+ * The groups of a connection are read once, so that the cost of a request does not depend on how
+ * many other connections there are.
+ */
 static bool sees_all(const struct server *server, struct peer *peer)
 {
 	gid_t gid = server->see_all_gid;

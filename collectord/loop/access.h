@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Who may see what: by the kernel's word alone. Owner, root and the service's group see a session;
- * everybody sees what the node does as a whole. To whom it is not shown a session does not exist:
- * every answer is that of a name nobody ever had. Loop thread.
+ * Decides what a peer may see, from the credentials that the kernel reports. The owner of a
+ * session, root and members of the service's group see the session; every peer sees the totals of
+ * the node. For any other peer the session does not exist: each answer is the same as for a name
+ * that was never used. Loop thread.
  */
 #include <stdbool.h>
 #include <sys/types.h>
@@ -12,23 +13,23 @@ struct peer;
 struct server;
 struct session;
 
-/* Of a peer whose pid is 0: what it runs or is cannot be watched. */
+/* The reason to refuse a peer whose pid reads as 0: the collector cannot watch such a process. */
 extern const char access_no_pid[];
 
-/* NULL: the kernel says who @peer is; else why that cannot be told. */
+/* Returns NULL if the kernel identifies @peer, else the reason why it cannot. */
 const char *access_check_identity(const struct server *server, const struct peer *peer);
 
-/* May @peer see and control what belongs to @uid. */
+/* True if @peer may see and control what belongs to @uid. */
 bool access_may_see(const struct server *server, struct peer *peer, uid_t uid);
 
-/* Whose sessions @peer may flush: its own, or STORE_EVERYBODY's. */
+/* The uid whose sessions @peer may flush: its own, or STORE_EVERYBODY if it may see all. */
 uid_t access_uid(const struct server *server, struct peer *peer);
 
-/* Is @session one that @peer may see, and @name its name or its job's? */
+/* True if @peer may see @session and @name is the name of the session or of its job. */
 bool access_is_named(
 	const struct server *server, struct peer *peer, const struct session *session, const char *name);
 
-/* The node as a whole. */
+/* Totals of the whole node. */
 struct access_totals {
 	unsigned sessions; /* not closed */
 	unsigned processes;

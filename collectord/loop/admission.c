@@ -22,8 +22,10 @@
 #include "proto/recorder/layout.h"
 #include "proto/base/subordinate_uids.h"
 
-/* Seals are asked first: the call knows shared memory only, so that no file system of a tenant is
- * touched. */
+/*
+ * The seals are checked first: F_GET_SEALS succeeds for shared memory only, so that fstatfs() never
+ * reaches a file system that a tenant controls.
+ */
 const char *admit_check_memfd(int fd)
 {
 	const int wanted = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -58,7 +60,10 @@ const char *admit_check_recorder(int fd, const Rtl__Hello *hello)
 	return NULL;
 }
 
-/* The launcher's job, else one of this process alone. NULL: no memory. */
+/*
+ * The job that the launcher set, else a job for this process alone. Returns NULL if memory runs
+ * out.
+ */
 static char *job_of(const Rtl__Hello *hello, const struct instance_identity *identity)
 {
 	char *job = NULL;
@@ -78,7 +83,8 @@ static int get_session(struct server *server, const struct instance_identity *id
 
 	if (!job)
 		return -ENOMEM;
-	/* What a runner wraps is its to say, and ranks may come before it where it was waited for.
+	/*
+	 * The runner of a private session sets the command, and a rank may connect before it does.
 	 */
 	if (!server->private_session)
 		command = msg_string(hello->has_command, &hello->command, COMMAND_BYTES_MAX);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * How a process gets into its session: its recorder is checked, its session found or opened, and
- * an instance made that the kernel's word watches. The same for a shim that connects and for a
- * recorder that outlived both its process and an earlier life of the collector. Loop thread.
+ * Admits a process to its session: checks its recorder, finds or opens the session, and makes an
+ * instance, which is watched by its pidfd or in /proc. The same code serves a shim that connects
+ * and a recorder that outlived both its process and an earlier collector. Loop thread.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -15,29 +15,36 @@ struct instance_identity;
 struct server;
 
 struct admission {
-	const struct instance_identity *identity; /* the kernel's word */
+	const struct instance_identity *identity; /* as reported by the kernel */
 	const Rtl__Hello *hello;
-	const uint8_t *frame; /* the Hello's frame without its prefix; copied */
+	const uint8_t *frame; /* the Hello frame without its length prefix; copied */
 	size_t bytes;
-	int memfd; /* checked; both become the instance's on success only */
-	int pidfd; /* -1: there is none */
+	int memfd; /* already checked; the instance takes both descriptors on success only */
+	int pidfd; /* -1: there is no pidfd */
 };
 
-/* Is it a sealed memfd? Waits for nobody, whatever it is. NULL: it is; else why not. */
+/*
+ * Checks that @fd is a sealed memfd. Never blocks, whatever kind of file @fd is. Returns NULL if it
+ * is one, else the reason why not.
+ */
 const char *admit_check_memfd(int fd);
 
 /*
- * The recorder must be a memfd that can neither shrink nor grow any more, of the size and the
- * process that @hello says. NULL: it is; else why not.
+ * Checks that the recorder is a memfd that can neither shrink nor grow, with the size and the
+ * process token that @hello states. Returns NULL if it is, else the reason why not.
  */
 const char *admit_check_recorder(int fd, const Rtl__Hello *hello);
 
 /*
- * 0; -EDQUOT: too many processes or sessions of that user; -ESHUTDOWN: nobody is taken any more;
- * -ENOMEM.
+ * Returns 0; -EDQUOT if the user has too many live processes or sessions; -EUSERS if the open
+ * sessions of the user have had too many processes; -ESHUTDOWN if the collector admits no more
+ * processes; -ENOMEM.
  */
 int admit(struct server *server, const struct admission *admission, struct instance **ret);
 
-/* One that has no recorder: its session says that it is missing. As admit(). */
+/*
+ * Admits a process that has no recorder: its session counts the process as not recorded. Errors as
+ * admit(), without -EUSERS.
+ */
 int admit_unrecorded(struct server *server, const struct instance_identity *identity,
 	const Rtl__Hello *hello);

@@ -21,12 +21,14 @@
 #include "proto/base/subordinate_uids.h"
 #include "proto/wire/frame.h"
 
-/* A question about what is in memory; and one that processes are told, and have to answer. */
+/*
+ * Timeouts: for a request that workers answer from memory, and for one that processes must answer.
+ */
 #define ANSWER_MS	  2000u
 #define CONTROL_MS	  (CONTROL_ANSWER_MS + ANSWER_MS)
-/* Everything that was received is committed: so long it may take. */
+/* Timeout of a flush, in which each worker commits everything that it has received. */
 #define FLUSH_MS	  30000u
-#define ANSWERERS_MAX	  257u /* all workers, and the node's index */
+#define ANSWERERS_MAX	  257u /* all workers and the index of the node */
 #define ARENA_OF_REPLY	  (16u * REPLY_BYTES_MAX)
 #define SILENT_TEXT_BYTES 256u
 #define SILENT_PART_BYTES 32u
@@ -35,30 +37,31 @@
 struct answerer {
 	struct answerer *next;
 	struct asking *asking;
-	uid_t owner; /* NODE: the node's index */
+	uid_t owner; /* NODE: the index of the node */
 	int fd;
 	struct event *readable;
 	struct frame_reader reader;
 	struct msg_arena arena;
-	Rtl__Frame *reply; /* NULL: none, or not yet */
+	Rtl__Frame *reply; /* NULL: no reply yet, or none at all */
 	bool is_done;
 };
 
 struct asking {
 	struct asking *next;
 	struct server *server;
-	struct peer *peer; /* NULL: it hung up */
+	struct peer *peer; /* NULL: the tool has hung up */
 	uint64_t number;
-	bool is_ctl_status; /* of all sessions: a line about the node comes first */
-	int kind;	    /* of the reply */
-	uint8_t *request;   /* with its prefix */
+	bool is_ctl_status; /* ctl status of all sessions: the reply begins with a line about the
+			     * node */
+	int kind;	    /* the message type that every reply must have */
+	uint8_t *request;   /* with its length prefix */
 	size_t bytes;
 	struct answerer *answerers;
 	unsigned n_answerers;
-	unsigned n_open;    /* that have not answered */
-	unsigned n_workers; /* of the answerers, and ... */
-	unsigned n_meant;   /* ... how many of them there should be */
-	bool is_listed;	    /* all answerers are known */
+	unsigned n_open;    /* answerers that have not replied */
+	unsigned n_workers; /* answerers that are workers */
+	unsigned n_meant;   /* the number of workers that should answer */
+	bool is_listed;	    /* the supervisor has named every answerer */
 	struct event *deadline;
 };
 
@@ -93,15 +96,14 @@ static void asking_free(struct asking *asking)
 	free(asking);
 }
 
-/* ---- the answer --------------------------------------------------------------------------------
- */
+/* ---- replying to the tool ---------------------------------------------------------------- */
 
 static void send_reply(const Rtl__Frame *reply, void *data)
 {
 	peer_send(data, reply);
 }
 
-/* "uid 1000, uid 1001"; NULL: all have answered. */
+/* Lists the answerers that did not reply, as in "uid 1000, uid 1001". Returns NULL if all have. */
 static const char *name_silent(const struct asking *asking, char ret[SILENT_TEXT_BYTES])
 {
 	bool has_more = !asking->is_listed || asking->n_workers < asking->n_meant;
@@ -149,7 +151,7 @@ static bool has_told(const struct asking *asking, uid_t uid)
 	return false;
 }
 
-/* What the node's index says of those who have told it themselves is theirs to tell. */
+/* Drops the index's rows of each tenant whose own worker has replied: the worker knows better. */
 static void leave_out_told(struct asking *asking)
 {
 	for (struct answerer *a = asking->answerers; a; a = a->next) {
@@ -165,7 +167,7 @@ static void leave_out_told(struct asking *asking)
 	}
 }
 
-/* Once all have answered, or it is time. */
+/* Runs when every answerer has replied or the timeout has expired. */
 static void on_deadline(evutil_socket_t fd, short what, void *data)
 {
 	struct asking *asking = data;
@@ -198,15 +200,14 @@ static void on_deadline(evutil_socket_t fd, short what, void *data)
 		peer_resume(peer);
 }
 
-/* From the loop, not from inside of what has news. */
+/* The reply is sent from the loop, because the caller may still be using @asking. */
 static void check(struct asking *asking)
 {
 	if (asking->is_listed && !asking->n_open)
 		event_active(asking->deadline, EV_TIMEOUT, 1);
 }
 
-/* ---- who answers -------------------------------------------------------------------------------
- */
+/* ---- the answerers ----------------------------------------------------------------------- */
 
 static void answered(struct answerer *answerer)
 {
@@ -269,7 +270,7 @@ static void add_answerer(struct asking *asking, uid_t owner, int fd)
 	asking->n_answerers++;
 	asking->n_workers += owner != NODE;
 	asking->n_open++;
-	/* A request is small, and the buffer empty. */
+	/* The socket buffer is empty and holds a whole request, so a short send is an error. */
 	if (!answerer->readable || event_add(answerer->readable, NULL) < 0)
 		answered(answerer);
 	else if (owner != NODE && send(fd, asking->request, asking->bytes,
@@ -298,8 +299,7 @@ void all_tenants_take(struct server *server, const struct channel_message *messa
 	}
 }
 
-/* ---- the question ------------------------------------------------------------------------------
- */
+/* ---- the request ------------------------------------------------------------------------- */
 
 static unsigned classify(struct asking *asking, const Rtl__Frame *request)
 {

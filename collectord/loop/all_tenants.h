@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * A tool that may see all tenants (root, group rtl) asks the worker of its own: that asks each
- * worker the same, itself too, over connections that the supervisor makes, and puts the answers
- * together. Who does not answer in time is named. Loop thread; nobody waits but who has asked.
+ * Serves a tool that may see all tenants (root, group rtl). The worker of that tool's tenant sends
+ * the request to every worker, itself included, over connections that the supervisor makes, and
+ * merges the replies. The merged reply names each tenant whose worker did not answer in time. Only
+ * the tool that asked waits. Loop thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,17 +16,20 @@ struct channel_message;
 struct peer;
 struct server;
 
-/* @request is the frame @data; answered later. */
+/* Sends @request, whose bytes are @data, to all workers. The reply to @peer follows later. */
 void all_tenants_ask(
 	struct peer *peer, const Rtl__Frame *request, const uint8_t *data, size_t bytes);
 
-/* @peer hung up. */
+/* Called when @peer hangs up. */
 void all_tenants_closed(struct peer *peer);
 
-/* CHANNEL_ANSWERER, with @fd, which is taken over, and CHANNEL_ANSWERERS_END. */
+/*
+ * Handles CHANNEL_ANSWERER and CHANNEL_NODE_ANSWERER, with @fd, which it takes over, and
+ * CHANNEL_ANSWERERS_END.
+ */
 void all_tenants_take(struct server *server, const struct channel_message *message, int fd);
 
 bool all_tenants_is_asking(const struct server *server);
 
-/* At the end of the server. */
+/* Called when the server ends. */
 void all_tenants_done(struct server *server);

@@ -14,12 +14,14 @@
 #include "proto/base/limits.h"
 #include "proto/base/subordinate_uids.h"
 
-/* One uid may hold so many connections that have not said who they are. */
+/* Number of connections that one uid may hold before their first frame. */
 #define UNGREETED_PER_UID_MAX (UNGREETED_MAX / 2u)
 #define NS_PER_CONNECTION     (1000000000u / CONNECTS_PER_S_MAX)
 
-/* The bucket of @uid; of a user that was not seen yet a full one, in the place of who came last
- * the longest ago. */
+/*
+ * Returns the bucket of @uid. A user without one gets a full bucket, in place of the user whose
+ * last connection is the oldest.
+ */
 static struct arrivals_user *find_user(struct arrivals *arrivals, uid_t uid, uint64_t now_ns)
 {
 	struct arrivals_user *oldest = &arrivals->user[0];
@@ -87,7 +89,7 @@ const char *arrivals_check(struct server *server, const struct peer *peer)
 	all = count_owner(server, peer->owner);
 	if (server->n_peers > CONNECTIONS_MAX)
 		return "too many connections";
-	/* Half of what the others leave, so that something is left for who comes next. */
+	/* One user may have half of what the other users leave, so that a new user finds room. */
 	if (all > CONNECTIONS_PER_UID_MAX || all > (CONNECTIONS_MAX - (server->n_peers - all)) / 2)
 		return "too many connections of this user";
 	return NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Who may connect, how often and how many, and who makes way for whom, so that no user keeps
- * others away. Loop thread.
+ * Limits how often and how many times a user may connect, and evicts connections that have not sent
+ * their first frame, so that no user can lock out the others. Loop thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,32 +12,39 @@ struct peer;
 struct server;
 struct subuids;
 
-/* Of more users than that those that came last the longest ago begin anew. */
+/*
+ * Number of users whose rate is remembered. Beyond it, the user whose last connection is the oldest
+ * starts over with a full bucket.
+ */
 #define ARRIVALS_USERS 64u
 
-/* How often each user came lately: a bucket of CONNECTS_BURST_MAX, CONNECTS_PER_S_MAX flow in. */
+/*
+ * The connection rate of each user: a token bucket of CONNECTS_BURST_MAX that refills with
+ * CONNECTS_PER_S_MAX.
+ */
 struct arrivals {
 	struct arrivals_user {
-		uint64_t last_ns; /* CLOCK_MONOTONIC, up to which it was filled; 0: not in use */
+		uint64_t last_ns; /* CLOCK_MONOTONIC of the last refill; 0: not in use */
 		uid_t uid;
 		unsigned left;
 	} user[ARRIVALS_USERS];
 };
 
 /*
- * May the peer of @fd, just accepted, be looked at? A flood is turned away by this alone, at a
- * twentieth of what a connection costs.
+ * Takes a token for the peer of @fd, which was just accepted. Returns false if the user connects
+ * too often. A flood is rejected by this check alone, at a twentieth of the cost of a connection.
  */
 bool arrivals_take(struct arrivals *arrivals, const struct subuids *subuids, int fd);
 
-/* NULL: @peer is welcome; else why not. */
+/* Returns NULL if @peer may stay, else the reason why not. */
 const char *arrivals_check(struct server *server, const struct peer *peer);
 
-/* It has not said what it is. */
+/* True if @peer has not sent its first frame. */
 bool arrivals_is_silent(const struct peer *peer);
 
 /*
- * If @newcomer is silent and there are too many such: who has waited longest makes way, of the user
- * that has most of them. What an honest peer says is there a moment after it has come.
+ * Called when @newcomer is accepted. If it has not sent its first frame and there are too many such
+ * connections, the oldest one of the user that has most of them is evicted. An honest peer sends
+ * its first frame as soon as it connects, so it is not affected.
  */
 void arrivals_make_way(struct server *server, const struct peer *newcomer);

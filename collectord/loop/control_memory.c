@@ -38,7 +38,7 @@ char *control_memory_write(const struct control *controls, unsigned count)
 	return text;
 }
 
-/* Whoever may write to the file may write this: nothing of it is believed unread. */
+/* Every user that may write to the database may change this text, so each line is validated. */
 static bool read_line(char *line, struct control *ret)
 {
 	char word[6];

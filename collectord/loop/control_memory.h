@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What a session was told, as a text that its database keeps for the next life of the collector:
- * a line for each start or stop, oldest first. Pure.
+ * Writes and reads the starts and stops of a session as a text, one line each, oldest first. The
+ * database keeps the text for the next collector. Pure functions.
  */
 #include "collectord/loop/recording_control.h"
 
-/* A fresh string. NULL: no memory. */
+/* Returns a new string, or NULL if memory runs out. */
 char *control_memory_write(const struct control *controls, unsigned count);
 
-/* At most CONTROLS_PER_SESSION_MAX into @ret; how many. 0: it is none of ours. */
+/*
+ * Stores at most CONTROLS_PER_SESSION_MAX controls in @ret and returns their number. Returns 0 if
+ * the text is not valid.
+ */
 unsigned control_memory_read(const char *text, struct control *ret);

@@ -23,34 +23,34 @@
 #include "proto/names/control.h"
 #include "proto/base/limits.h"
 
-/* What a request is about. */
+/* The sessions and ranks that a request selects. */
 struct ctl_aim {
-	char *session; /* NULL: every open one that the asker may see */
+	char *session; /* NULL: every open session that the asking tool may see */
 	struct choice_list ranks;
 	char *ranks_text; /* as the user wrote it; NULL: all */
 };
 
-/* Processes of one session, by what became of a start or stop. */
+/* Counts the processes of one session by their response to a start or stop. */
 struct ctl_count {
-	unsigned processes; /* that live */
-	unsigned meant;	    /* of the ranks asked for */
-	unsigned told;	    /* that can be told, now or when they are back */
-	unsigned silent;    /* connected, and have not answered yet */
-	unsigned unstored;  /* have stopped, and not all that they recorded is stored */
+	unsigned processes; /* live processes */
+	unsigned meant;	    /* of the ranks that the request names */
+	unsigned told;	    /* can be told, now or when they reconnect */
+	unsigned silent;    /* connected, but have not answered yet */
+	unsigned unstored;  /* have stopped, but not all their records are stored */
 	unsigned away;
 	unsigned too_old;
 	unsigned left_out;
 	unsigned recording;
-	unsigned waiting; /* told to record, and time, steps or the program keep it closed */
+	unsigned waiting; /* told to record, but held back by time, steps or the program */
 };
 
-/* A start or stop under way; or a flush (has_flush). One a connection. */
+/* A start, stop or flush under way. One per connection. */
 struct ctl_wait {
 	struct server *server;
 	struct ctl_wait *next;
-	struct peer *peer; /* NULL: it hung up */
+	struct peer *peer; /* NULL: the tool has hung up */
 	struct flush_ticket ticket;
-	bool is_storing; /* the ticket is not back yet: this has to stay */
+	bool is_storing; /* the store holds the ticket, so this must stay allocated */
 	struct event *deadline;
 	struct ctl_aim aim;
 	struct control control;
@@ -62,7 +62,7 @@ static void aim_done(struct ctl_aim *aim)
 	free(aim->ranks_text);
 }
 
-/* ---- what is meant --------------------------------------------------------------------------- */
+/* ---- selection --------------------------------------------------------------------------- */
 
 static bool is_open(const struct session *session)
 {
@@ -83,7 +83,7 @@ static void count_process(
 	const struct control_state *state = &instance->control;
 
 	count->meant++;
-	if (!instance->store) { /* of an earlier life of ours: it is to come back */
+	if (!instance->store) { /* known from an earlier collector: it is expected to reconnect */
 		count->told++;
 		count->away++;
 		return;
@@ -123,8 +123,7 @@ static struct ctl_count count_session(const struct session *session, const struc
 	return count;
 }
 
-/* ---- why nothing is ---------------------------------------------------------------------------
- */
+/* ---- why nothing matched ----------------------------------------------------------------- */
 
 static void explain_session(struct peer *peer, const char *name)
 {
@@ -179,7 +178,10 @@ static void add_count(struct ctl_count *sum, const struct ctl_count *count)
 	sum->left_out += count->left_out;
 }
 
-/* Over all sessions meant; *ret_sessions: how many, *ret_name: of one of them. */
+/*
+ * Sums over all selected sessions. *ret_sessions is their number, *ret_name the name of one of
+ * them.
+ */
 static struct ctl_count count_all(
 	const struct ctl_wait *wait, unsigned *ret_sessions, const char **ret_name)
 {
@@ -306,18 +308,18 @@ void ctl_check(struct server *server)
 {
 	for (struct ctl_wait *wait = server->ctl_waits, *next; wait; wait = next) {
 		next = wait->next;
-		/* From the loop, not from inside of whoever has news. */
+		/* The answer is sent from the loop, because the caller may still be using @wait. */
 		if (wait->deadline && is_settled(wait))
 			event_active(wait->deadline, EV_TIMEOUT, 0);
 	}
 }
 
-/* What it was told is in the files. */
+/* The database now holds the control. */
 static void on_stored(struct flush_ticket *ticket, int error)
 {
 	struct ctl_wait *wait = ticket->data;
 
-	(void)error; /* the session's own trouble, which it tells */
+	(void)error; /* the session reports its own write errors */
 	wait->is_storing = false;
 	ctl_check(wait->server);
 }
@@ -356,7 +358,7 @@ static void set_control(struct ctl_wait *wait, bool record, uint64_t duration_ns
 			duration_ns < UINT64_MAX - now_ns ? now_ns + duration_ns : UINT64_MAX;
 }
 
-/* Takes @aim over. */
+/* Takes the contents of @aim. */
 static void answer_record(struct peer *peer, struct ctl_aim *aim, bool record, uint64_t duration_ns)
 {
 	const struct timeval timeout = {CONTROL_ANSWER_MS / 1000, CONTROL_ANSWER_MS % 1000 * 1000};
@@ -389,7 +391,7 @@ static void answer_record(struct peer *peer, struct ctl_aim *aim, bool record, u
 		goto out;
 	}
 	event_add(wait->deadline, &timeout);
-	/* Without memory it is answered all the same, perhaps before it is in the file. */
+	/* If the flush cannot be queued, the answer may precede the write to the database. */
 	wait->ticket = (struct flush_ticket){.done = on_stored, .data = wait};
 	wait->is_storing = store_flush(peer->server->store, access_uid(peer->server, peer),
 				   &wait->ticket) == 0;
@@ -407,7 +409,7 @@ static void put_status(FILE *out, const struct server *server, struct peer *peer
 	char state[SERVER_STATE_BYTES];
 	struct access_totals all = access_totals(server);
 
-	/* The worker that asks writes the line of all. */
+	/* The worker that merges the replies writes this line for the whole node. */
 	if (peer->is_question) {
 		fprintf(out, "%s\n", server_state(server, peer, state));
 		return;
@@ -468,7 +470,7 @@ static void answer_status(struct peer *peer, const struct ctl_aim *aim)
 		put_session_status(out, s, aim, &all);
 	}
 	fclose(out);
-	/* Who asks for nobody in particular is told that there is nothing. */
+	/* A request without a session and ranks is not refused when there are no sessions. */
 	if (!sessions && (aim->session || aim->ranks_text))
 		explain_session(peer, aim->session);
 	else if (!all.meant && aim->ranks_text)
@@ -479,7 +481,7 @@ static void answer_status(struct peer *peer, const struct ctl_aim *aim)
 
 /* ---- flush ----------------------------------------------------------------------------------- */
 
-/* What troubles a session of somebody else is not told, only that something does. */
+/* The text of a session that belongs to another user is not shown, only the error code. */
 static const char *why_not(const char *state, int error)
 {
 	return strcmp(state, "ok") != 0 ? state : strerror(-error);
@@ -490,7 +492,9 @@ static void on_flushed(struct flush_ticket *ticket, int error)
 	struct ctl_wait *wait = ticket->data;
 	char state[SERVER_STATE_BYTES];
 
-	/* Trouble is told before the flush that met it. */
+	/*
+	 * The store reports a failing session before it answers the flush, so the state is current.
+	 */
 	if (wait->peer)
 		ctl_reply(wait->peer, error == 0, REASON_NONE, 0,
 			error ? why_not(server_state(wait->server, wait->peer, state), error)
@@ -514,7 +518,7 @@ static void answer_flush(struct peer *peer)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* 0; -ENOMEM; -EINVAL: a list that none is. */
+/* Returns 0, -ENOMEM, or -EINVAL if the ranks are not a valid list. */
 static int take_aim(const Rtl__CtlRequest *request, struct ctl_aim *ret)
 {
 	*ret = (struct ctl_aim){0};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * rtl ctl: status and flush, and start and stop, which are answered when every process that
- * they are about has said so, or after CONTROL_ANSWER_MS with how many have not. Loop thread.
+ * Answers rtl ctl: status, flush, start and stop. Start and stop are answered when every selected
+ * process has confirmed, or after CONTROL_ANSWER_MS with the number of processes that have not.
+ * Loop thread.
  */
 #include <stdbool.h>
 
@@ -14,13 +15,14 @@ struct session;
 
 void ctl_answer(struct peer *peer, const Rtl__CtlRequest *request);
 
-/* The tool hung up; what it waits for is forgotten. */
+/* The tool has hung up: its pending request gets no answer. */
 void ctl_closed(struct peer *peer);
 
-/* A process has said how it is, or has gone: perhaps somebody waited for that. */
+/*
+ * Called when a process has reported its state, or has gone: completes the requests that waited for
+ * it.
+ */
 void ctl_check(struct server *server);
 
-/* @name is its name or its launcher's key. */
-
-/* At the end of the server. */
+/* Called when the server ends. */
 void ctl_done(struct server *server);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* What rtl ctl is answered: one reply a request. Loop thread. */
+/* Replies to rtl ctl, one for each request. Loop thread. */
 #include <stdbool.h>
 
 struct peer;
 
-/* Why nothing matched (CtlReply.reason): the later, the more was known of what was meant. */
+/*
+ * Why nothing matched (CtlReply.reason). A later value means that the collector found more of what
+ * the request named.
+ */
 enum ctl_reason {
 	REASON_NONE,
 	REASON_NO_SESSION,

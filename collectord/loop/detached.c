@@ -13,7 +13,7 @@ struct detached {
 	struct detached **list;
 	struct detached *next;
 	struct instance_identity identity;
-	uid_t owner; /* whom its uid counts as */
+	uid_t owner; /* the uid against which the limits count it */
 	struct event *death;
 	int pidfd;
 };
@@ -39,10 +39,10 @@ static void on_death(evutil_socket_t fd, short what, void *data)
 	forget(data);
 }
 
-/* One process that lives may be any number of them: each time it says that it is another program. */
+/* One live process can add any number of entries, by sending Hello with a new token each time. */
 static void make_room(struct detached *list, uid_t owner)
 {
-	struct detached *oldest = NULL; /* the newest are in front */
+	struct detached *oldest = NULL; /* the list is newest first */
 	unsigned own = 0, others = 0;
 
 	for (struct detached *entry = list; entry; entry = entry->next) {

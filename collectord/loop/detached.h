@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Processes whose session was closed while they lived. Their shims try again every few
- * seconds; without a memory of them each try would open that session once more. Each is
- * forgotten when it ends. Loop thread.
+ * Remembers the processes whose session was closed while they lived. Their shims reconnect every
+ * few seconds; without this list each attempt would open the session again. An entry is removed
+ * when its process ends. Loop thread.
  */
 #include <stdbool.h>
 #include <sys/types.h>
@@ -12,10 +12,12 @@ struct event_base;
 struct instance;
 struct instance_identity;
 
-struct detached; /* a list; NULL is empty */
+struct detached; /* an element of a list; NULL is the empty list */
 
-/* Takes @pidfd over when it remembers; a process without a pidfd is not remembered. Of so many that count
- * as @owner's (DETACHED_MAX) the oldest one is forgotten. */
+/*
+ * Adds a process and takes over *@pidfd. A process without a pidfd is not remembered. If @owner has
+ * more than its share of DETACHED_MAX, its oldest entry is removed.
+ */
 void detached_add(struct detached **list, struct event_base *base,
 	const struct instance_identity *identity, uid_t owner, int *pidfd);
 

@@ -13,7 +13,10 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 
-/* Linux 6.13 and, for the exit code, 6.15; not in this distribution's headers. */
+/*
+ * PIDFD_GET_INFO came with Linux 6.13, the exit code with 6.15; the headers of this distribution
+ * lack them.
+ */
 struct kernel_pidfd_info {
 	uint64_t mask;
 	uint64_t cgroup_id;
@@ -28,7 +31,10 @@ struct kernel_pidfd_info {
 #define STAT_START_TIME 22
 #define STAT_EXIT_CODE	52
 
-/* The text of /proc/PID/stat from field 3 on; the name before it may hold anything. */
+/*
+ * Reads /proc/PID/stat and returns the text from field 3 on; the name in field 2 may contain any
+ * character.
+ */
 static int read_stat(pid_t pid, char text[STAT_BYTES], const char **ret_field3)
 {
 	char path[64];
@@ -51,7 +57,7 @@ static int read_stat(pid_t pid, char text[STAT_BYTES], const char **ret_field3)
 	return 0;
 }
 
-/* @at: from field 3 on. NULL: there are fewer. */
+/* Finds @field in the text @at, which begins at field 3. Returns NULL if there are fewer fields. */
 static const char *find_field(const char *at, int field)
 {
 	for (int i = STAT_STATE; i < field && at; i++) {
@@ -73,7 +79,10 @@ uint64_t exit_status_start_time(pid_t pid)
 	return at ? clock_machine_ticks(strtoull(at, NULL, 10)) : 0;
 }
 
-/* The kernel shows strangers 0 there: believe a 0 only where we may look. */
+/*
+ * The kernel shows exit code 0 to a process without permission, so a 0 counts only if we may
+ * inspect @pid.
+ */
 static bool may_inspect(pid_t pid)
 {
 	char path[64];
@@ -105,7 +114,7 @@ static int read_zombie(pid_t pid, uint64_t start_time, int *ret_wait_status)
 	return 0;
 }
 
-/* Known there once its parent has reaped it. */
+/* The kernel sets the exit code when the parent has reaped the process. */
 static bool read_reaped(int pidfd, int *ret_wait_status)
 {
 	struct kernel_pidfd_info info = {.mask = KERNEL_PIDFD_INFO_EXIT};
@@ -116,7 +125,7 @@ static bool read_reaped(int pidfd, int *ret_wait_status)
 	return true;
 }
 
-/* Nobody can say it a second time: of a kernel that does not keep it, it is lost. */
+/* True if the parent has reaped the process. A kernel that keeps no exit code has then lost it. */
 static bool is_reaped(int pidfd)
 {
 	return syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) < 0 && errno == ESRCH;
@@ -132,7 +141,10 @@ int exit_status_read(int pidfd, pid_t pid, uint64_t start_time, int *ret_wait_st
 		return 0;
 	if (pidfd < 0)
 		return -EAGAIN;
-	/* Its parent was woken together with us: it may have reaped it between these two looks. */
+	/*
+	 * The parent was woken together with us, so it may have reaped the process between these
+	 * two reads.
+	 */
 	is_gone = is_reaped(pidfd);
 	if (read_reaped(pidfd, ret_wait_status))
 		return 0;
@@ -156,7 +168,10 @@ bool exit_status_find_living(pid_t pid, uint64_t start_time, int *ret_pidfd)
 	if (pidfd == -ESRCH)
 		return false;
 	found = exit_status_start_time(pid);
-	/* Where /proc hides others the pid alone must do: at worst we wait for a stranger. */
+	/*
+	 * If hidepid hides /proc/PID, only the pid is left to compare: at worst we wait for an
+	 * unrelated process.
+	 */
 	is_alive = found ? found == start_time : pidfd >= 0;
 	if (is_alive && pidfd >= 0)
 		*ret_pidfd = TAKE_FD(pidfd);

@@ -24,17 +24,17 @@
 #include "proto/base/limits.h"
 #include "proto/recorder/layout.h"
 
-/* LISTEN_FDNAMES is one string of execve(): MAX_ARG_STRLEN. */
+/* LISTEN_FDNAMES is passed to execve() as one string, which is limited to MAX_ARG_STRLEN. */
 static_assert(KEPT_RECORDERS_MAX * KEPT_NAME_BYTES + sizeof("LISTEN_FDNAMES=listen") <= 128u << 10,
 	"names of kept recorders");
 
-#define TOKEN_DIGITS (2 * INSTANCE_TOKEN_BYTES)
-#define RETRY_MS     20
-/* A second for memory to come back, before anybody is served. */
+#define TOKEN_DIGITS  (2 * INSTANCE_TOKEN_BYTES)
+#define RETRY_MS      20
+/* Waits up to a second for memory, before the collector accepts any connection. */
 #define MEMORY_TRIES  100
 #define MEMORY_TRY_NS 10000000
 
-/* A name that whoever keeps it was too busy to be told of. */
+/* The name of a recorder whose removal the keeper was too busy to take. */
 struct kept_left {
 	struct kept_left *next;
 	char name[];
@@ -49,7 +49,7 @@ static void name_of(const struct instance_identity *id, char ret[KEPT_NAME_BYTES
 		n += snprintf(ret + n, KEPT_NAME_BYTES - (size_t)n, "%02x", id->token[i]);
 }
 
-/* All but the boot id. */
+/* Fills in the whole identity except the boot id. */
 static bool parse_name(const char *name, struct instance_identity *ret)
 {
 	char digits[TOKEN_DIGITS + 1], again[KEPT_NAME_BYTES];
@@ -94,7 +94,7 @@ void kept_put(struct instance *instance)
 	log_warning("recorders are not kept beyond a crash of ours: %s", strerror(-r));
 }
 
-/* As many as are heard; where nobody hears, nobody keeps them either. */
+/* Sends as many removals as the keeper takes. If there is no keeper, no recorder is kept either. */
 static void drop_left(struct server *server)
 {
 	while (server->kept_left && notify_drop(server->kept_left->name) != -EAGAIN) {
@@ -106,7 +106,10 @@ static void drop_left(struct server *server)
 	}
 }
 
-/* A next life would store what is not let go once more, and until then its memory is taken. */
+/*
+ * Has the keeper drop the recorder @name. If the keeper held it longer, its memory would stay in
+ * use and the next collector would store it again.
+ */
 static void drop(struct server *server, const char *name)
 {
 	struct kept_left *left;
@@ -153,7 +156,10 @@ void kept_done(struct server *server)
 	}
 }
 
-/* The Hello in the recorder, without its prefix. -EBADMSG: there is none; -ENOMEM. */
+/*
+ * Reads the Hello frame from the recorder, without its length prefix. -EBADMSG if there is none;
+ * -ENOMEM.
+ */
 static int read_hello(int fd, size_t *ret_bytes, uint8_t **ret)
 {
 	CLEANUP(free_p) uint8_t *frame = NULL;
@@ -180,7 +186,7 @@ static int read_hello(int fd, size_t *ret_bytes, uint8_t **ret)
 
 static const char no_memory[] = "no memory";
 
-/* NULL: taken over; else why not. */
+/* Returns NULL if the recorder was taken over, else the reason why not. */
 static const char *resume(struct server *server, struct listen_kept *kept)
 {
 	struct instance_identity identity;
@@ -221,7 +227,7 @@ static const char *resume(struct server *server, struct listen_kept *kept)
 	if (r < 0)
 		return r == -ENOMEM ? no_memory : strerror(-r);
 	kept->fd = -1;
-	(void)TAKE_FD(pidfd); /* the instance's now */
+	(void)TAKE_FD(pidfd); /* the instance owns it now */
 	instance->was_kept = true;
 	if (!is_alive)
 		instance_end(instance, INSTANCE_END_UNKNOWN);
@@ -233,7 +239,10 @@ void kept_resume(struct server *server, struct listen_sockets *sockets)
 	for (size_t i = 0; i < sockets->n_kept; i++) {
 		const char *why = resume(server, &sockets->kept[i]);
 
-		/* Whoever finds its process gone would take it for read by nobody: so here, and now. */
+		/*
+		 * If the recorder waited, its process could be found dead and be taken for one
+		 * without a recorder, so we retry here and now.
+		 */
 		for (int tries = 1; why == no_memory && tries < MEMORY_TRIES; tries++) {
 			nanosleep(&(struct timespec){.tv_nsec = MEMORY_TRY_NS}, NULL);
 			why = resume(server, &sockets->kept[i]);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Recorders kept beyond the collector's own life (recorder protocol, "both die"): whoever started
- * it, systemd or rtl run, holds a descriptor of each and hands them to the next life, which goes
- * on with the processes that live and drains those that do not. The name under which one is kept
- * is written by us alone and says whose it is by the kernel's word. Loop thread.
+ * Keeps recorders beyond the life of the collector (recorder protocol, "both die"). The process
+ * that started the collector, systemd or rtl run, is the keeper: it holds a descriptor of each
+ * recorder and passes them to the next collector, which resumes the processes that still live and
+ * drains the recorders of those that do not. Only the collector writes the name under which a
+ * recorder is kept; the name holds the owner's credentials as the kernel reported them. Loop
+ * thread.
  */
 #include <stddef.h>
 
@@ -15,20 +17,23 @@ struct instance_identity;
 struct listen_sockets;
 struct server;
 
-/* uid and pid of 10 digits, start time of 20, token of 32, their dashes, and a NUL. */
+/*
+ * uid and pid of 10 digits each, start time of 20, token of 32, the dashes between them, and a NUL
+ */
 #define KEPT_NAME_BYTES (sizeof(KEPT_PREFIX) + 10 + 1 + 10 + 1 + 20 + 1 + 32)
 
-/* Until it is taken: tried again soon where whoever keeps it is busy. */
+/* Passes the recorder to the keeper. If the keeper is busy, kept_retry() tries again soon. */
 void kept_put(struct instance *instance);
-/* It is stored: nobody needs it any more. Likewise. */
+/* The recorder is stored, so the keeper may drop it. Retried in the same way. */
 void kept_drop(struct server *server, const struct instance_identity *identity);
-/* What was not taken, or let go, yet. */
+/* Sends again what the keeper was too busy to take. */
 void kept_retry(struct server *server);
-/* At the end: says for the last time what is to be let go. */
+/* Called at the end: sends the remaining removals for the last time. */
 void kept_done(struct server *server);
 
 /*
- * At the start, before anybody is let in and after the sessions that were left open are known:
- * takes the recorders out of @sockets. What is none of ours, or cannot be taken, is dropped.
+ * Takes the recorders out of @sockets. Called at the start, when the sessions that were left open
+ * are known and before the collector accepts connections. A recorder that is not valid, or that
+ * cannot be taken over, is dropped.
  */
 void kept_resume(struct server *server, struct listen_sockets *sockets);

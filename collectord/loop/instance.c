@@ -21,9 +21,12 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 
-/* Where there is no pidfd, /proc is asked so often whether the process lives. */
+/* Interval at which /proc is checked for the process if there is no pidfd. */
 #define LIVENESS_MS    200u
-/* Its parent needs a moment to reap it: 1, 2, 4 ... 128 ms, then the status is unknown. */
+/*
+ * The parent may reap the process a moment later, so we ask again after 1, 2, 4 ... 128 ms; then
+ * the status is unknown.
+ */
 #define EXIT_TRIES_MAX 8u
 
 static const char *const state_names[] = {
@@ -57,7 +60,7 @@ static void add_timer(struct event *timer, unsigned ms)
 	event_add(timer, &timeout);
 }
 
-/* As a shell says it. */
+/* Converts a wait status to the exit status that a shell reports. */
 static int shell_status(int wait_status)
 {
 	return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
@@ -74,7 +77,10 @@ static void join(struct instance *instance)
 	instances_add(&session->server->instances, instance);
 }
 
-/* Of a recorder, what was written; a lock of its file's owner does not hold this up. */
+/*
+ * Number of bytes allocated to the recorder. fstat() does not block on a lock that the owner of the
+ * file holds.
+ */
 static uint64_t recorder_bytes(int memfd)
 {
 	struct stat st;
@@ -82,7 +88,7 @@ static uint64_t recorder_bytes(int memfd)
 	return memfd >= 0 && fstat(memfd, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
 }
 
-/* There is no way back from @state. */
+/* Enters @state, from which the instance never becomes live again. */
 static void set_dead(struct instance *instance, enum instance_state state)
 {
 	struct session *session = instance->session;
@@ -99,7 +105,10 @@ static void set_dead(struct instance *instance, enum instance_state state)
 	instance->state = state;
 }
 
-/* Ends the tie to the current connection; what becomes of that is the caller's business. */
+/*
+ * Unlinks the instance from its current connection. The caller decides what becomes of the
+ * connection.
+ */
 static struct peer *let_go(struct instance *instance)
 {
 	struct peer *peer = instance->peer;
@@ -121,11 +130,11 @@ static int end_in_store(struct instance *instance)
 			instance->exit_status, instance, &instance->store);
 	r = store_process_end(instance->store, instance->memfd, how, instance->exit_status);
 	if (r == 0)
-		instance->memfd = -1; /* the store's */
+		instance->memfd = -1; /* the store owns it now */
 	return r;
 }
 
-/* Its session waits for it: what has no memory for it now is asked again. */
+/* The session waits for this process, so if the store has no memory for it, we try again later. */
 static void tell_end(struct instance *instance)
 {
 	if (end_in_store(instance) == 0)
@@ -142,7 +151,7 @@ static void drain(struct instance *instance, enum instance_end how, int exit_sta
 	event_del(instance->death);
 	event_del(instance->exit_timer);
 	if (instance->peer) {
-		/* Unread bytes are thrown away: the recorder has them all. */
+		/* Unread bytes are discarded: the recorder holds all of their records. */
 		if (how == INSTANCE_END_DETACHED)
 			peer_refuse(let_go(instance), "its session was closed while it lived");
 		else
@@ -196,7 +205,10 @@ static void on_death(evutil_socket_t fd, short what, void *data)
 	ask_exit_status(instance);
 }
 
-/* The store has a descriptor of its own. Without one it only cannot say who hangs. */
+/*
+ * Gives the store a descriptor of its own. Without it the store cannot scan this process for
+ * dispatches in flight.
+ */
 static void show_recorder(const struct instance *instance)
 {
 	int memfd = instance->memfd < 0 ? -1 : fcntl(instance->memfd, F_DUPFD_CLOEXEC, 3);
@@ -222,7 +234,7 @@ static int watch(struct instance *instance, struct event_base *base)
 
 static struct instance *instance_free_unopened(struct instance *instance)
 {
-	instance->memfd = -1; /* both are still the caller's */
+	instance->memfd = -1; /* the caller still owns both */
 	instance->pidfd = -1;
 	return instance_free(instance);
 }
@@ -284,7 +296,7 @@ int instance_new_left(struct session *session, const struct instance_identity *i
 	if (!is_alive)
 		drain(instance, INSTANCE_END_UNKNOWN, -1);
 	else if (session_has_successor(session->server, identity))
-		drain(instance, INSTANCE_END_EXEC, -1); /* its successor was faster than we */
+		drain(instance, INSTANCE_END_EXEC, -1); /* the successor said Hello first */
 	return 0;
 }
 
@@ -316,9 +328,9 @@ int instance_attach(struct instance *instance, struct peer *peer)
 	if (instance->peer)
 		peer_close(let_go(instance));
 	/*
-	 * An answer that is to come is good for whichever connection is there then, for none may
-	 * send a frame before it: who comes again and again while a disk stands has one in the
-	 * store's line.
+	 * One pending answer serves the connection that is current when it arrives, because no
+	 * connection may send a frame before it. A shim that reconnects again and again while the
+	 * disk hangs therefore has only one command in the store's queue.
 	 */
 	if (!instance->is_open_pending) {
 		r = store_process_reopen(instance->store);
@@ -356,7 +368,7 @@ void instance_take_frames(struct instance *instance, const uint8_t *frames, size
 		memcpy(copy, frames, bytes);
 		r = store_process_frames(instance->store, copy, bytes);
 	}
-	/* What is not taken is sent again. */
+	/* Closes the connection if the frames were not taken: the shim sends them again. */
 	if (r < 0)
 		peer_close(instance->peer);
 	else if (r > 0)
@@ -382,7 +394,7 @@ void instance_end_dead(struct instance *instance)
 {
 	if (!is_dead(instance))
 		return;
-	/* Its parent may need a moment more to reap it than there is. */
+	/* The collector ends and cannot wait until the parent has reaped the process. */
 	instance->exit_tries = EXIT_TRIES_MAX;
 	ask_exit_status(instance);
 }
@@ -428,18 +440,23 @@ static void on_opened(struct instance *instance, uint64_t last_frame)
 		instance->state = INSTANCE_AWAY;
 }
 
-/* The last answer: nothing of it is in the store's queue any more. */
+/* Called for the last answer: the store's queue holds nothing more of this process. */
 static void on_ended(struct instance *instance, const struct store_answer *answer)
 {
 	struct session *session = instance->session;
 
-	/* A database that cannot be opened now, perhaps for a full disk, may be by our next life.
+	/*
+	 * If the database could not be opened, perhaps because the disk is full, the recorder stays
+	 * kept for the next collector.
 	 */
 	if (answer->kind == STORE_PROCESS_ENDED || answer->error != -EBADF || !instance->was_kept)
 		kept_drop(session->server, &instance->identity);
 	event_del(instance->death);
 	event_del(instance->exit_timer);
-	/* A session may outlive any number of its processes; who is detached is watched on. */
+	/*
+	 * The pidfd is closed, because a session may outlive any number of its processes. A
+	 * detached process is still watched.
+	 */
 	if (!instance_was_detached(instance)) {
 		close_p(&instance->pidfd);
 		instance->pidfd = -1;
@@ -470,7 +487,7 @@ void instance_answer(struct instance *instance, const struct store_answer *answe
 			send_ack(instance, answer->frame);
 		break;
 	case STORE_BAD_FRAME:
-		/* Of an older connection when one is being opened. */
+		/* While a reopen is pending, the answer concerns an older connection. */
 		if (instance->peer && !instance->is_open_pending)
 			peer_refuse(
 				instance->peer, "%s", answer->text ? answer->text : "bad frame");

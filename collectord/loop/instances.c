@@ -7,7 +7,7 @@
 
 #include "collectord/loop/instance.h"
 
-/* Consecutive pids of one user are in different buckets, and those of another user elsewhere. */
+/* Spreads consecutive pids of one user over different buckets, and separates users. */
 static unsigned bucket_of(const struct instance_identity *id)
 {
 	return ((uint32_t)id->pid + (uint32_t)id->uid * 2654435761u) % INSTANCES_BUCKETS;

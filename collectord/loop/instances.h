@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * All processes that the server knows, by pid and uid: who says Hello is looked for among those of
- * its pid, not among all that there ever were of all tenants. Holds nothing; a process is in here
- * as long as in its session. Loop thread.
+ * Index of all processes that the server knows, by pid and uid, so that a Hello is compared with
+ * the processes of one bucket and not with those of all tenants. It owns nothing; a process is in
+ * the index as long as it is in its session. Loop thread.
  */
 #include <stdbool.h>
 
 struct instance;
 struct instance_identity;
 
-/* Of one user at most PROCESSES_PER_UID_MAX fall into them. */
+/* Number of buckets; one user has at most PROCESSES_PER_UID_MAX processes in them. */
 #define INSTANCES_BUCKETS 16384u
 
 struct instances {
@@ -20,10 +20,13 @@ struct instances {
 void instances_add(struct instances *instances, struct instance *instance);
 void instances_remove(struct instances *instances, struct instance *instance);
 
-/* The process of that identity, or NULL. */
+/* Returns the process with that identity, or NULL. */
 struct instance *instances_find(
 	const struct instances *instances, const struct instance_identity *id);
 
-/* A live process of that pid with another token; @has_spoken: which said Hello to us. Or NULL. */
+/*
+ * Returns a live process of the same pid with another token, or NULL. If @has_spoken, only a
+ * process that has said Hello to this collector counts.
+ */
 struct instance *instances_find_other(
 	const struct instances *instances, const struct instance_identity *id, bool has_spoken);

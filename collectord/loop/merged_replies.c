@@ -13,15 +13,18 @@
 
 #define SESSIONS_MAX_SHOWN 2048u
 #define SPARE_BYTES	   4096u
-#define PART_BYTES	   16u /* at most, for tag and length */
+#define PART_BYTES	   16u /* upper bound for tag and length */
 
-/* What becomes of the first reply's state. */
+/* True if the state of a reply is "ok". */
 static bool is_ok(const ProtobufCBinaryData *text)
 {
 	return text->len == 2 && !memcmp(text->data, "ok", 2);
 }
 
-/* The first state that is not "ok", or who is silent, or "ok". To be freed. */
+/*
+ * Returns the answerers that were silent, else the first state that is not "ok", else "ok". The
+ * caller frees it.
+ */
 static char *merge_state(
 	const struct merge *merge, bool (*state_of)(const Rtl__Frame *, ProtobufCBinaryData *))
 {
@@ -60,7 +63,7 @@ static size_t sessions_of(const Rtl__Frame *reply, Rtl__SessionInfo ***ret)
 							       : reply->sessions_reply->n_sessions;
 }
 
-/* The newest first, as far as there is room. */
+/* Lists the newest sessions first, as many as fit. */
 static int merge_sessions(
 	const struct merge *merge, size_t *bytes, size_t *ret_n, Rtl__SessionInfo ***ret)
 {
@@ -116,7 +119,10 @@ static int compare_parts(const void *a, const void *b)
 	return (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-/* As many rows of whole processes as @share bytes hold; how many processes have none. */
+/*
+ * Takes as many rows of whole processes as fit in @share bytes. Returns the number of processes
+ * left out.
+ */
 static unsigned take_rows(const Rtl__StatReply *reply, size_t share, Rtl__StatRow **rows, size_t *n)
 {
 	unsigned left_out = 0;
@@ -142,7 +148,7 @@ static unsigned take_rows(const Rtl__StatReply *reply, size_t share, Rtl__StatRo
 	return left_out;
 }
 
-/* The smallest first: what they do not need is the others'. */
+/* Takes the smallest replies first: the share that they do not use goes to the larger ones. */
 static int merge_rows(const struct merge *merge, size_t bytes, Rtl__StatReply *ret)
 {
 	CLEANUP(free_p) struct part *parts = calloc(merge->count + 1, sizeof(*parts));
@@ -221,7 +227,7 @@ static bool ctl_state(const Rtl__Frame *reply, ProtobufCBinaryData *ret)
 	return true;
 }
 
-/* Was there something here that was meant? */
+/* True if the request matched something in this worker. */
 static bool was_meant(const Rtl__CtlReply *reply)
 {
 	return reply->reason == 0;
@@ -246,7 +252,7 @@ static bool is_same_text(const Rtl__CtlReply *a, const Rtl__CtlReply *b)
 	return a->text.len == b->text.len && !memcmp(a->text.data, b->text.data, a->text.len);
 }
 
-/* Of those that knew nothing of it, the one that knew most. */
+/* Takes the refusal of the worker that found most of what the request named. */
 static void take_refusal(const struct merge *merge, Rtl__CtlReply *ret)
 {
 	for (size_t i = 0; i < merge->count; i++) {
@@ -284,7 +290,7 @@ static int write_ctl(const struct merge *merge, FILE *out, Rtl__CtlReply *ret)
 		meant++;
 		ret->ok &= one->ok;
 		ret->matched += one->matched;
-		/* "everything received is committed" is said once. */
+		/* Equal texts, such as "everything received is committed", are written once. */
 		if (!last || !is_same_text(last, one) || merge->status)
 			put_text(out, one, merge->status);
 		last = one;
@@ -321,8 +327,7 @@ static int merge_ctl(const struct merge *merge, Rtl__Frame *frame)
 	return 0;
 }
 
-/* ---- all ----------------------------------------------------------------------------------------
- */
+/* ---- dispatch by reply ------------------------------------------------------------------- */
 
 static const Rtl__Frame *find_first(const struct merge *merge)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/*
- * The answers of several workers to one request of a tool, as one. Pure, but for memory.
- */
+/* Merges the replies of several workers to one request of a tool. Pure apart from memory. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -11,13 +9,14 @@
 struct access_totals;
 
 struct merge {
-	Rtl__Frame **replies; /* NULL among them: that one did not answer */
+	Rtl__Frame **replies; /* a NULL element: that worker did not answer */
 	size_t count;
-	const char *silent; /* who did not answer, for people; NULL: all have */
-	const char *status; /* of ctl status: what stands before "STATE"; NULL: nothing is to */
+	const char *silent; /* names the workers that did not answer; NULL: all did */
+	const char *status; /* for ctl status: the text before "STATE"; NULL: no such line */
 };
 
-/* Calls @send with a frame that lives as long as the call. -ENOMEM; -ENODATA: nobody has answered.
+/*
+ * Calls @send with a frame that is valid during the call. -ENOMEM; -ENODATA if there is no reply.
  */
 int merge_replies(
 	const struct merge *merge, void (*send)(const Rtl__Frame *reply, void *data), void *data);

@@ -31,7 +31,7 @@ static void each(void *data,
 				atomic_load(&t->closed), atomic_load(&t->open_bytes));
 }
 
-/* Once a second at most, and again in the next one where it was not heard. */
+/* The store asks at most once a second; if the channel is full, it asks again a second later. */
 static void want_back(void *data, uid_t tenant, bool is_room)
 {
 	const struct channel_message message = {
@@ -40,7 +40,9 @@ static void want_back(void *data, uid_t tenant, bool is_room)
 	(void)channel_send(((const struct seat *)data)->channel, &message, -1);
 }
 
-/* What is not heard, or has a longer name, is copied with all the rest: at the latest when we end.
+/*
+ * If the channel is full or the name is too long, the database is copied together with all the
+ * others, when this worker ends at the latest.
  */
 static void indexed(void *data, const char *database)
 {

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* What the store of a tenant knows of the others': the ledger, and a word to the supervisor. */
+/*
+ * Gives the store of one tenant its view of the other tenants: the ledger, and messages to the
+ * supervisor. Loop thread.
+ */
 struct seat;
 struct store_neighbours;
 
-/* @seat is borrowed, and outlives what becomes of @ret. */
+/* @seat is borrowed and must outlive @ret. */
 void neighbours_of(const struct seat *seat, struct store_neighbours *ret);

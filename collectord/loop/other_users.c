@@ -15,10 +15,10 @@
 #include "collectord/store/store.h"
 #include "proto/base/cleanup.h"
 
-/* Shells, launchers and containers between a rank and its rtl run. */
+/* Upper bound for the shells, launchers and containers between a rank and its rtl run. */
 #define GENERATIONS_MAX 256u
 
-/* 0: it is gone, or not to be seen. */
+/* Returns 0 if the process is gone or cannot be seen. */
 static pid_t parent_of(pid_t pid)
 {
 	char path[64], text[512];
@@ -30,7 +30,7 @@ static pid_t parent_of(pid_t pid)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 	text[n > 0 ? n : 0] = '\0';
-	/* Behind the name, which may hold anything: " STATE PARENT". */
+	/* The name, which may contain any character, is followed by " STATE PARENT". */
 	after = strrchr(text, ')');
 	return after && strlen(after) > 4 ? (pid_t)strtol(after + 4, NULL, 10) : 0;
 }
@@ -43,7 +43,10 @@ static bool is_runner(const struct session *session, pid_t pid)
 	return false;
 }
 
-/* What its parents leave behind is a child of rtl run, too, which is a subreaper. */
+/*
+ * True if one of its ancestors is a runner. rtl run is a subreaper, so an orphan of the job has it
+ * as an ancestor, too.
+ */
 static bool is_of_job(const struct session *session, pid_t pid)
 {
 	for (unsigned i = 0; pid > 1 && i < GENERATIONS_MAX; i++) {
@@ -62,7 +65,8 @@ static void count(struct other_users *others, struct session *session, const str
 	if (others->count == OTHER_USERS_MAX)
 		return;
 	others->pid[others->count++] = peer->pid;
-	(void)store_session_unseen(session->store, 1, peer->uid); /* no memory: the job goes on */
+	(void)store_session_unseen(session->store, 1, peer->uid); /* without memory the count is
+								   * lost, and the job goes on */
 	session->had_unrecorded = true;
 }
 

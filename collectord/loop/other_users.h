@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Processes of a job that have another uid than its own collector: a rank that setpriv or sudo has
- * started below `rtl run`. Where root started the job they are recorded; else each is counted as
- * not recorded, with its uid. Others of the machine are refused, and change no verdict. Loop
- * thread.
+ * Handles the processes of a job that have another uid than its private collector, such as a rank
+ * that setpriv or sudo started below `rtl run`. If root started the job, they are recorded;
+ * otherwise each is counted as not recorded, with its uid. Processes outside the job are refused
+ * and do not change the verdict. Loop thread.
  */
 #include <stdbool.h>
 #include <sys/types.h>
@@ -12,16 +12,16 @@
 struct peer;
 struct server;
 
-/* More of them are recorded or refused all the same, and not counted. */
+/* Further processes are recorded or refused in the same way, but not counted. */
 #define OTHER_USERS_MAX 64u
 
 struct other_users {
-	pid_t pid[OTHER_USERS_MAX]; /* that were counted: they try again and again */
+	pid_t pid[OTHER_USERS_MAX]; /* already counted: a refused shim tries again */
 	unsigned count;
 };
 
-/* Whether @peer is of another user than this private collector. */
+/* True if this collector is private and @peer belongs to another user. */
 bool other_users_is(const struct server *server, const struct peer *peer);
 
-/* NULL: it may say Hello, and nothing else; else why it is refused. */
+/* Returns NULL if the peer may say Hello and nothing else, else the reason to refuse it. */
 const char *other_users_check(struct server *server, const struct peer *peer);

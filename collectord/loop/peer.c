@@ -21,10 +21,10 @@
 #define SO_PEERPIDFD 77
 #endif
 
-/* A peer that is being closed gets so long to read why. */
+/* Time that a peer has to read the reason why it is being closed. */
 #define FINISH_MS_MAX  2000u
 #define REFUSAL_BYTES  256
-/* Of who is welcome no more; a frame is taken once it is whole. */
+/* Smallest read from a peer that should send no more; a frame is processed when it is complete. */
 #define READ_BYTES_MIN 4096u
 
 static void set_deadline(struct peer *peer, unsigned ms)
@@ -59,7 +59,7 @@ static void on_readable(evutil_socket_t fd, short what, void *data)
 	peer_read(data);
 }
 
-/* Who has read all its replies may ask again. */
+/* Reads requests again once the peer has read all its replies. */
 static void release(struct peer *peer)
 {
 	if (!peer->is_held)
@@ -104,7 +104,9 @@ static int read_credentials(struct peer *peer)
 	peer->owner = subuids_owner(peer->server->config->subuids, ucred.uid);
 	peer->gid = ucred.gid;
 	peer->pid = ucred.pid;
-	/* Exact even when that process is gone and its pid in use again (Linux 6.5). */
+	/*
+	 * The pidfd is right even if the process is gone and its pid is in use again (Linux 6.5).
+	 */
 	bytes = sizeof(peer->pidfd);
 	if (getsockopt(peer->fd, SOL_SOCKET, SO_PEERPIDFD, &peer->pidfd, &bytes) < 0)
 		peer->pidfd = -1;
@@ -130,7 +132,10 @@ int peer_new(struct server *server, int fd, struct peer **ret)
 	peer->deadline = evtimer_new(server->base, on_deadline, peer);
 	if (peer->output && peer->read_event && peer->write_event && peer->deadline)
 		r = read_credentials(peer);
-	/* Room for what it says first: who is taken in is not sent away for want of it. */
+	/*
+	 * Reserves the buffer for the first frame, so that an accepted peer is not closed for lack
+	 * of memory.
+	 */
 	if (r == 0)
 		r = frame_reader_space(&peer->reader, &at, &room);
 	if (r == 0 && event_add(peer->read_event, NULL) < 0)
@@ -150,7 +155,10 @@ void peer_greeted(struct peer *peer, const struct peer_role *role, void *data, s
 	peer->role = role;
 	peer->role_data = data;
 	peer->reader.limit = limit;
-	/* What its role did not take: a recorder that is known already, a tool's pidfd. */
+	/*
+	 * Closes what the role did not take: a second descriptor of a known recorder, or the pidfd
+	 * of a tool.
+	 */
 	close_p(&peer->passed_fd);
 	close_p(&peer->pidfd);
 	peer->passed_fd = -1;
@@ -158,7 +166,7 @@ void peer_greeted(struct peer *peer, const struct peer_role *role, void *data, s
 	event_del(peer->deadline);
 }
 
-/* Only the first frame may carry an fd, and that once. */
+/* Only the first frame may carry a descriptor, and only once. */
 static ssize_t receive(struct peer *peer, uint8_t *at, size_t bytes)
 {
 	ssize_t got = receiver_read(peer->fd, at, bytes);
@@ -179,7 +187,7 @@ static void refuse_passed(struct peer *peer, int error)
 		peer_refuse(peer, "Hello must carry exactly one file descriptor, the recorder");
 }
 
-/* One frame may take so long from its first byte; progress within it buys no time. */
+/* The deadline runs from the first byte of a frame; partial progress does not extend it. */
 static void watch_partial(struct peer *peer, bool has_advanced)
 {
 	bool is_partial = peer->reader.fill > 0 && !peer->is_paused;
@@ -193,7 +201,7 @@ static void watch_partial(struct peer *peer, bool has_advanced)
 	peer->is_partial = is_partial;
 }
 
-/* One reply at a time: the next question is looked at when this one's was read. */
+/* One reply at a time: the next request is processed when the peer has read this reply. */
 static void hold(struct peer *peer)
 {
 	if (peer->is_held || peer->is_ended || !evbuffer_get_length(peer->output))
@@ -202,8 +210,7 @@ static void hold(struct peer *peer)
 	peer_pause(peer);
 }
 
-/* Its frames are copied as they come, before anybody else is read: all such are read into one
- * buffer. */
+/* True if the role copies its frames at once. All such peers read into one shared buffer. */
 static bool borrows(const struct peer *peer)
 {
 	return peer->role && peer->role->frames;
@@ -238,7 +245,7 @@ static void deliver(struct peer *peer)
 			peer->reader.limit);
 	frame_reader_compact(&peer->reader, cursor);
 	if (borrows(peer) && frame_reader_give_back(&peer->reader) < 0) {
-		peer_close(peer); /* what was not taken is sent again */
+		peer_close(peer); /* the peer sends again what was not taken */
 		return;
 	}
 	watch_partial(peer, cursor > 0);
@@ -246,8 +253,10 @@ static void deliver(struct peer *peer)
 		set_deadline(peer, UNREAD_MS_MAX);
 }
 
-/* Of @bytes. Who is welcome no more hears that when a whole frame of it is taken: so a little
- * always. */
+/*
+ * Limits a read of @bytes to what the role has room for. It never goes below READ_BYTES_MIN,
+ * because a peer learns that it must wait only when a whole frame is processed.
+ */
 static size_t welcome(struct peer *peer, size_t bytes)
 {
 	size_t room = peer->role && peer->role->room ? peer->role->room(peer) : bytes;
@@ -290,7 +299,7 @@ void peer_read(struct peer *peer)
 	deliver(peer);
 }
 
-/* What its user has not read, on all its connections. */
+/* Bytes that the user of @peer has not read yet, over all its connections. */
 static size_t unread_bytes(const struct peer *peer)
 {
 	size_t sum = 0;
@@ -391,7 +400,7 @@ void peer_resume(struct peer *peer)
 	if (peer->is_finishing)
 		return;
 	event_add(peer->read_event, NULL);
-	deliver(peer); /* what was there already; then how long the rest may take */
+	deliver(peer); /* processes what is buffered and sets the deadline for the rest */
 }
 
 void peer_free(struct peer *peer)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * One accepted connection: bytes to whole frames and back, who is at the other end, deadlines
- * and limits. What the frames mean is the role's (shim_peer, runner, tool), given at the first
- * frame. Loop thread only. A peer is freed from the loop, never inside a callback: after
- * peer_close() the pointer stays valid until the loop turns.
+ * One accepted connection: splits bytes into whole frames and sends frames, holds the credentials
+ * of the peer, and enforces deadlines and limits. The role (shim_peer, runner, tool), set at the
+ * first frame, interprets the frames. Loop thread only. The loop frees a peer, never a callback:
+ * after peer_close() the pointer stays valid until the loop turns.
  */
 #include <event2/event.h>
 #include <stdbool.h>
@@ -20,26 +20,30 @@ struct peer;
 struct server;
 
 struct peer_role {
-	/* One whole frame, without prefix. */
+	/* Handles one whole frame, without its length prefix. */
 	void (*frame)(struct peer *peer, const uint8_t *frame, size_t bytes);
-	/* Or, instead: all that are there, with their prefixes. */
+	/* The alternative: handles all whole frames received, with their length prefixes. */
 	void (*frames)(struct peer *peer, const uint8_t *frames, size_t bytes);
-	/* ... and how much of them is welcome: of hundreds of peers none knows of the others. */
+	/*
+	 * For such a role: how many bytes may be read now. With hundreds of peers each of them must
+	 * be limited.
+	 */
 	size_t (*room)(struct peer *peer);
-	/* The connection has ended; called once, before the peer is freed. */
+	/* Called once when the connection has ended, before the peer is freed. */
 	void (*closed)(struct peer *peer);
 };
 
 struct peer {
 	struct server *server;
-	struct peer *previous, *next; /* of the server's list; alone when ended: dead list */
+	struct peer *previous, *next; /* in the server's list of live peers; `next` is in the
+				       * list of dead ones after the end */
 	int fd;
-	uid_t uid; /* the kernel's word at connect() */
-	uid_t owner; /* whom it counts as where users share something */
+	uid_t uid;   /* as the kernel reports it for connect() */
+	uid_t owner; /* the uid against which limits count the peer */
 	gid_t gid;
-	pid_t pid;     /* 0: in a pid namespace we cannot see into */
+	pid_t pid;     /* 0: the process is in a pid namespace that we cannot see into */
 	int pidfd;     /* -1: none */
-	int passed_fd; /* came with the first frame */
+	int passed_fd; /* passed with the first frame */
 	unsigned n_passed;
 	struct frame_reader reader;
 	struct evbuffer *output;
@@ -48,42 +52,44 @@ struct peer {
 	struct event *deadline;
 	const struct peer_role *role; /* NULL: not greeted yet */
 	void *role_data;
-	bool is_paused;	   /* no reading until peer_resume() */
-	bool is_held;	   /* paused until it has read what it was sent */
-	bool is_waiting;   /* paused since its user asked too often (request_limits.h) */
-	bool is_finishing; /* no reading any more; ends when its output is written */
+	bool is_paused;	   /* not read until peer_resume() */
+	bool is_held;	   /* paused until it has read its reply */
+	bool is_waiting;   /* paused because its user asks too often (request_limits.h) */
+	bool is_finishing; /* not read any more; closed when its output is written */
 	bool is_ended;
-	bool is_partial; /* the deadline runs for a frame that has begun */
-	bool is_question; /* of another worker, whose asker may see all: this tenant's part of it */
-	bool has_access, sees_all; /* access.c's: whether it was asked for, and the answer */
+	bool is_partial;  /* the deadline runs for an incomplete frame */
+	bool is_question; /* connection of another worker, for a tool that may see all: answered
+			   * with this tenant's part */
+	bool has_access, sees_all; /* used by access.c: whether access was determined, and the
+				    * result */
 };
 
-/* Takes ownership of @fd on success only. -ENOMEM, or what the socket options say. */
+/* Takes ownership of @fd on success only. -ENOMEM, or the error of a socket option. */
 int peer_new(struct server *server, int fd, struct peer **ret);
 
-/* Give it a role once its first frame is understood, and what it may send from now on. */
-/* Why what a peer says is not taken though it may be right. */
+/* The reason to refuse a frame that may be valid. */
 extern const char peer_no_memory[];
 
+/* Sets the role once the first frame is understood, and the size limit of later frames. */
 void peer_greeted(struct peer *peer, const struct peer_role *role, void *data, size_t limit);
 
-/* Read what is there now, as when the loop finds it readable. */
+/* Reads what is there now, as the loop does when the connection is readable. */
 void peer_read(struct peer *peer);
 
-/* Queue @frame. A peer that does not read its replies is closed. */
+/* Queues @frame. A peer that does not read its replies is closed. */
 void peer_send(struct peer *peer, const Rtl__Frame *frame);
 
-/* Send Refusal with that line, then close. */
+/* Sends a Refusal with that line, then closes. */
 void peer_refuse(struct peer *peer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Close when everything queued was written. */
+/* Closes when everything queued is written. */
 void peer_finish(struct peer *peer);
 
-/* Close now. */
+/* Closes now. */
 void peer_close(struct peer *peer);
 
 void peer_pause(struct peer *peer);
 void peer_resume(struct peer *peer);
 
-/* Only the server's reaper calls it. */
+/* Called only by the server's reaper. */
 void peer_free(struct peer *peer);

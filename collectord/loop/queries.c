@@ -23,19 +23,22 @@
 
 #define REPLY_ROWS_MAX	    16384u
 #define REPLY_SESSIONS_MAX  2048u
-/* Command lines of all sessions; the rest of what is said of so many is twice that. */
+/*
+ * Bytes for the command lines of all sessions; the rest of so many SessionInfos takes twice as
+ * much.
+ */
 #define REPLY_COMMANDS_BYTES (1u << 20)
-/* For what else is in a reply, and is short. */
+/* Room for the remaining, short fields of a reply. */
 #define REPLY_SPARE_BYTES   (64u << 10)
-/* Of a part of a message: its tag and its length. */
+/* Tag and length of a field in a message. */
 #define PART_BYTES	    4u
 
-/* A reply under construction: rows borrow their texts from sessions, or from what is here. */
+/* A reply under construction. Its rows borrow their texts from the sessions or from @texts. */
 struct reply {
 	Rtl__SessionInfo *infos;
 	Rtl__SessionInfo **info_list;
 	struct store_session_stat *stats;
-	const struct session **sessions; /* of the infos; those that were removed have none */
+	const struct session **sessions; /* parallel to infos; removed sessions have none */
 	size_t n_infos;
 	Rtl__StatRow *rows;
 	Rtl__StatRow **row_list;
@@ -43,11 +46,11 @@ struct reply {
 	size_t n_texts;
 	size_t n_rows;
 	size_t rows_capacity;
-	size_t bytes;	/* of infos and rows, packed */
+	size_t bytes;	   /* packed size of infos and rows */
 	uint32_t left_out; /* processes without a row */
 };
 
-/* How far rows of one session may go. */
+/* What the rows of one session may use. */
 struct share {
 	size_t rows;
 	size_t bytes;
@@ -119,7 +122,7 @@ static void add_session(struct reply *reply, const struct session *session)
 	info->has_simulated = true;
 	info->simulated = stat->simulated;
 	info->has_processes = true;
-	/* Those that have just come are not stored yet. */
+	/* New processes may not be stored yet. */
 	info->processes =
 		stat->processes > info->live_processes ? stat->processes : info->live_processes;
 	info->has_dispatched = true;
@@ -225,10 +228,14 @@ static void fill_row(Rtl__StatRow *row, const struct instance *instance,
 	row->closed = instance->control.closed;
 }
 
-/* One row a GPU; one without a GPU for a process that has none yet. All of them, or none. */
+/*
+ * Adds one row for each GPU, or one row without a GPU for a process that has none yet. Adds all of
+ * them or none.
+ */
 static int add_instance(struct reply *reply, const struct instance *instance, struct share *share)
 {
-	static struct store_process_stat stat; /* 6 KiB, and one thread only */
+	static struct store_process_stat stat; /* static because it has 6 KiB; only the loop
+						* thread uses it */
 	size_t n, bytes = 0;
 	char *exe;
 
@@ -262,7 +269,7 @@ static int add_instance(struct reply *reply, const struct instance *instance, st
 	return 0;
 }
 
-/* Once one has no room the others of its session are not looked at. */
+/* When one process does not fit, the remaining ones of the session are only counted. */
 static int add_instances(
 	struct reply *reply, const struct session *session, bool is_live, struct share *share)
 {
@@ -283,7 +290,10 @@ static int compare_sizes(const void *a, const void *b)
 	return ((*x)->n_instances > (*y)->n_instances) - ((*x)->n_instances < (*y)->n_instances);
 }
 
-/* Each of the @sessions still to come has a part of what is left; those that live come first. */
+/*
+ * Gives the session an equal share of what is left for the @sessions still to come. Live processes
+ * come first.
+ */
 static int add_rows_of(struct reply *reply, const struct session *session, size_t sessions)
 {
 	const size_t most = REPLY_BYTES_MAX - REPLY_SPARE_BYTES;
@@ -296,8 +306,10 @@ static int add_rows_of(struct reply *reply, const struct session *session, size_
 	return r < 0 ? r : add_instances(reply, session, false, &share);
 }
 
-/* The smallest first: what they do not need is the others'. So a tenant with many processes takes
- * nobody's rows. */
+/*
+ * Takes the smallest sessions first: the share that they do not use goes to the larger ones, so a
+ * session with many processes does not displace the rows of others.
+ */
 static int add_rows(struct reply *reply)
 {
 	size_t n = reply->n_infos;
@@ -309,7 +321,7 @@ static int add_rows(struct reply *reply)
 	return r;
 }
 
-/* Cut before a character of several bytes. */
+/* Cuts the text without splitting a UTF-8 character. */
 static void cut(ProtobufCBinaryData *text, size_t bytes)
 {
 	if (text->len <= bytes)
@@ -319,7 +331,9 @@ static void cut(ProtobufCBinaryData *text, size_t bytes)
 	text->len = bytes;
 }
 
-/* So that the last session has its place, too. */
+/*
+ * Shortens the command lines so that every session fits, and drops the sessions that still do not.
+ */
 static void fit_infos(struct reply *reply)
 {
 	size_t n = 0, most = REPLY_BYTES_MAX - REPLY_SPARE_BYTES;
@@ -347,7 +361,7 @@ static int list_rows(struct reply *reply)
 	return 0;
 }
 
-/* Without a name: what is open. With one: that session, closed or not. */
+/* Without a name, selects the open sessions; with a name, that session, closed or not. */
 static bool is_asked_for(struct peer *peer, const struct session *session, const char *name)
 {
 	return name ? access_is_named(peer->server, peer, session, name)
@@ -367,7 +381,7 @@ static int collect_stat(struct peer *peer, const char *name, struct reply *reply
 	return r < 0 ? r : list_rows(reply);
 }
 
-/* The service's only: a private collector has no neighbours. */
+/* Only the service reports totals: a private collector serves one session. */
 static void put_totals(const struct server *server, Rtl__NodeTotals *totals, Rtl__StatReply *stat)
 {
 	struct access_totals all = access_totals(server);
@@ -472,7 +486,7 @@ static void answer(struct peer *peer, const Rtl__Frame *frame, const uint8_t *da
 			PROTO_VERSION_MAX);
 		return;
 	}
-	/* What it may see of other tenants their workers know. */
+	/* Only the workers of other tenants know what this peer may see there. */
 	if (peer->server->seated && !peer->is_question &&
 		access_uid(peer->server, peer) == STORE_EVERYBODY) {
 		all_tenants_ask(peer, frame, data, bytes);

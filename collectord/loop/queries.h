@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * rtl stat, ls and ctl: each request but some of ctl's (ctl.h) is answered at once from memory
- * (what the store last committed), within what the asker may see. Loop thread.
+ * Answers rtl stat, ls and ctl. Except for some requests of ctl (ctl.h), each is answered at once
+ * from memory, with what the store last committed and within what the asking user may see. Loop
+ * thread.
  */
 #include <stdint.h>
 
@@ -10,8 +11,8 @@
 
 struct peer;
 
-/* The first frame of @peer was a request, of these bytes. */
+/* Handles a peer whose first frame was a request; @data are the bytes of that frame. */
 void tool_greet(struct peer *peer, const Rtl__Frame *frame, const uint8_t *data, size_t bytes);
 
-/* True when @frame is one of the requests answered here. */
+/* True if @frame is one of the requests answered here. */
 int tool_is_request(const Rtl__Frame *frame);

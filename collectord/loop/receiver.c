@@ -19,25 +19,25 @@
 #include "proto/base/limits.h"
 #include "proto/wire/frame.h"
 
-/* The kernel's SCM_MAX_FD: with room for all of them it discards none itself. */
+/* SCM_MAX_FD of the kernel: with room for so many, the kernel discards none of them. */
 #define PASSED_MAX    253u
 #define PIECE_BYTES   (FRAME_PREFIX_BYTES + HELLO_BYTES_MAX)
-/* It answers without waiting for anybody; a machine of CI may stand still. */
+/* The process answers without blocking; the limit allows for a machine of CI that stalls. */
 #define ANSWER_MS_MAX 5000
-/* Closing what is parked: then it is ended. */
+/* The process that closes parked connections is killed after this time. */
 #define CLOSER_NS_MAX 1000000000u
-/* Without a connection that brings anything the process ends. */
+/* The process ends after this time without a connection to read. */
 #define IDLE_NS	      1000000000u
 #define TICK_MS	      100
-/* Of them at once: whatever its limit of descriptors is, it has room for them. */
+/* Parked connections given to one process: so many fit in any usual limit of descriptors. */
 #define CLOSER_MAX    512u
 
 struct question {
-	size_t bytes; /* at most; 0: close it */
+	size_t bytes; /* upper bound for the read; 0: close the connection */
 };
 
 struct answer {
-	ssize_t got; /* or -errno */
+	ssize_t got; /* number of bytes, or -errno */
 	unsigned passed;
 	uint8_t data[PIECE_BYTES];
 };
@@ -53,7 +53,7 @@ static struct cmsghdr *put_fd(struct msghdr *message, int fd)
 	return header;
 }
 
-/* @fd: -1: none. */
+/* Sends @data and the descriptor @fd, unless that is -1. */
 static ssize_t send_with(int channel, const void *data, size_t bytes, int fd)
 {
 	union {
@@ -71,7 +71,9 @@ static ssize_t send_with(int channel, const void *data, size_t bytes, int fd)
 	return sendmsg(channel, &message, MSG_NOSIGNAL);
 }
 
-/* As recvmsg(); how many descriptors came, of which the first PASSED_MAX are in @fds. */
+/*
+ * As recvmsg(). *ret_count is the number of descriptors received; the first PASSED_MAX are in @fds.
+ */
 static ssize_t receive_with(
 	int from, void *data, size_t bytes, int flags, int fds[PASSED_MAX], unsigned *ret_count)
 {
@@ -99,14 +101,16 @@ static ssize_t receive_with(
 		*ret_count += (unsigned)n;
 	}
 	if (message.msg_flags & MSG_CTRUNC)
-		*ret_count += 2; /* more than one, whatever the number */
+		*ret_count += 2; /* the exact number does not matter, only that it exceeds one */
 	return got;
 }
 
-/* ---- the process ---------------------------------------------------------------------------- */
+/* ---- the process ------------------------------------------------------------------------- */
 
-/* Whether there is a next one. A connection that is to be closed, and what was passed besides a
- * recorder, are closed by the end of this process. */
+/*
+ * Answers one question. Returns true if the process may go on. A connection that must be closed,
+ * and every descriptor that is not a recorder, are closed when the process exits.
+ */
 static bool answer_one(int channel)
 {
 	static struct answer answer;
@@ -121,12 +125,12 @@ static bool answer_one(int channel)
 		count != 1)
 		return false;
 	if (!question.bytes)
-		return true; /* it stays open until the collector has closed it, and then the
-				channel */
+		return true; /* it stays open until the collector has closed its own descriptor,
+			      * and then the channel */
 	connection = fds[0];
 	answer.got = receive_with(
 		connection, answer.data, question.bytes, MSG_DONTWAIT, fds, &answer.passed);
-	close(connection); /* while it is open in the collector, too, which has no answer yet */
+	close(connection); /* the collector still has it open, because it waits for the answer */
 	if (answer.passed == 1 && !admit_check_memfd(fds[0]))
 		recorder = fds[0];
 	is_harmless = !answer.passed || recorder >= 0;
@@ -139,12 +143,12 @@ static bool answer_one(int channel)
 	return true;
 }
 
-/* It has nothing of ours, so that it holds up nothing when it does not end. */
+/* Drops all descriptors of the collector, so that the process blocks nothing if it never ends. */
 static void run(int channel)
 {
 	if (dup2(channel, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		_exit(1);
-	if (close_range(1, ~0u, 0) < 0) /* before Linux 5.9 */
+	if (close_range(1, ~0u, 0) < 0) /* fails before Linux 5.9 */
 		for (int fd = (int)sysconf(_SC_OPEN_MAX); fd > 0; fd--)
 			close(fd);
 	while (answer_one(0))
@@ -152,9 +156,9 @@ static void run(int channel)
 	_exit(0);
 }
 
-/* ---- the collector -------------------------------------------------------------------------- */
+/* ---- the collector ----------------------------------------------------------------------- */
 
-/* A process and the channel to it. */
+/* Starts a process and opens the channel to it. */
 static int start(pid_t *ret_pid, int *ret_channel)
 {
 	int pair[2];
@@ -185,7 +189,7 @@ static void reap(struct receiver *receiver)
 	}
 }
 
-/* Half of what the others leave. */
+/* True if @owner has less than half of the places that the other users leave. */
 static bool may_leave(const struct receiver *receiver, uid_t owner)
 {
 	unsigned own = 0;
@@ -195,7 +199,7 @@ static bool may_leave(const struct receiver *receiver, uid_t owner)
 	return 2 * own < RECEIVER_LEAVING_MAX - (receiver->n_leaving - own);
 }
 
-/* It ends, or waits for what @owner has sent, and takes no more. */
+/* Takes no more from this process: it ends, or it hangs closing what @owner sent. */
 static void leave(struct receiver *receiver, uid_t owner)
 {
 	close(TAKE_FD(receiver->channel));
@@ -203,8 +207,10 @@ static void leave(struct receiver *receiver, uid_t owner)
 		(struct receiver_leaving){.pid = receiver->pid, .owner = owner};
 }
 
-/* One process has those that are parked: it is theirs when they are closed here, and the channel
- * with them. */
+/*
+ * Gives the parked connections to one new process. The collector closes its own descriptors of them
+ * and the channel, so that the process makes the last close.
+ */
 static void start_closer(struct receiver *receiver)
 {
 	const struct question question = {0};
@@ -227,7 +233,7 @@ static void start_closer(struct receiver *receiver)
 	close(channel);
 }
 
-/* Nothing in a connection that was not read waits past SIGKILL: nobody has asked for its close. */
+/* Descriptors in a connection that was never read do not keep the process alive past SIGKILL. */
 static void watch_closer(struct receiver *receiver)
 {
 	if (receiver->closer && waitpid(receiver->closer, NULL, WNOHANG) != 0)
@@ -273,7 +279,7 @@ void receiver_done(struct receiver *receiver)
 {
 	if (receiver->timer)
 		event_free(receiver->timer);
-	/* They are left to processes of their own. */
+	/* The parked connections are left to processes that close them. */
 	for (unsigned before = UINT_MAX; receiver->n_parked && receiver->n_parked < before;) {
 		before = receiver->n_parked;
 		start_closer(receiver);
@@ -294,12 +300,12 @@ ssize_t receiver_read(int connection, void *at, size_t bytes)
 		return got < 0 ? -errno : 0;
 	if (message.msg_flags & MSG_CTRUNC)
 		return -EBADMSG;
-	/* Descriptors that come meanwhile lie behind these bytes. */
+	/* Descriptors that arrive meanwhile come after these bytes, so recv() cannot take them. */
 	got = recv(connection, at, (size_t)got, MSG_DONTWAIT);
 	return got < 0 ? -errno : got;
 }
 
-/* As the process does, where there is none. */
+/* Does in this process what the separate process does otherwise. */
 static ssize_t take_here(
 	int connection, void *at, size_t bytes, int *ret_recorder, unsigned *ret_passed)
 {
@@ -366,7 +372,10 @@ ssize_t receiver_take(struct receiver *receiver, uid_t owner, int connection, vo
 	return got;
 }
 
-/* Whether descriptors lie in it; it is emptied up to them. Nobody sends any more. */
+/*
+ * True if unread descriptors are in the connection; the bytes before them are consumed. The
+ * connection is shut down, so no more can arrive.
+ */
 static bool has_descriptors(int connection)
 {
 	uint8_t bytes[PIECE_BYTES];

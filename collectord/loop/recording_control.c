@@ -19,7 +19,7 @@
 #include "proto/wire/frame.h"
 #include "proto/base/limits.h"
 
-/* ---- what a process says ----------------------------------------------------------------- */
+/* ---- what a process reports -------------------------------------------------------------- */
 
 void control_introduce(struct instance *instance, const Rtl__Hello *hello)
 {
@@ -43,7 +43,9 @@ static void take_done(struct instance *instance, const Rtl__ControlDone *done)
 
 void control_take(struct instance *instance, const uint8_t *frames, size_t bytes)
 {
-	/* The tag of its body, field 25, which is all that such a frame has. */
+	/*
+	 * The protobuf tag of field 25, the body of ControlDone; such a frame has no other field.
+	 */
 	static const uint8_t tag[] = {0xca, 0x01};
 	bool has_news = false;
 	size_t at = 0;
@@ -64,7 +66,7 @@ void control_take(struct instance *instance, const uint8_t *frames, size_t bytes
 		}
 		at += length;
 	}
-	/* Once for all: it asks every process for everyone who waits. */
+	/* Called once for all frames, because it visits every process for each pending request. */
 	if (has_news)
 		ctl_check(instance->session->server);
 }
@@ -83,7 +85,10 @@ bool control_rank(const struct instance *instance, uint32_t *ret)
 	const struct control_state *state = &instance->control;
 	bool has_rank;
 
-	/* Of one that says it later than in its Hello, or says what another one says, too. */
+	/*
+	 * The store knows a rank that the process reported after its Hello, and resolves ranks used
+	 * twice.
+	 */
 	if (instance->store && store_process_rank(instance->store, &has_rank, ret))
 		return has_rank;
 	*ret = state->rank;
@@ -105,7 +110,7 @@ bool control_is_meant(const struct instance *instance, const struct choice_list 
 	return !ranks->count || (control_rank(instance, &rank) && choice_has(ranks, rank));
 }
 
-/* ---- what it is told ----------------------------------------------------------------------- */
+/* ---- what a process is told -------------------------------------------------------------- */
 
 static void send_control(struct instance *instance, const struct control *control)
 {
@@ -139,7 +144,10 @@ void control_welcome(struct instance *instance)
 
 	if (!can_hear(instance))
 		return;
-	/* Newest first. It answers with what it knows if that is this one already. */
+	/*
+	 * Sends the newest control that selects this process. A process that knows it already
+	 * answers with its state.
+	 */
 	for (unsigned i = session->n_controls; i-- > 0;) {
 		if (!control_is_meant(instance, &session->controls[i].ranks))
 			continue;
@@ -148,7 +156,7 @@ void control_welcome(struct instance *instance)
 	}
 }
 
-/* One for everybody makes all before it meaningless. */
+/* Appends @control. A control for all ranks replaces every earlier one. */
 static int keep(struct session *session, const struct control *control)
 {
 	if (!session->controls) {
@@ -165,7 +173,10 @@ static int keep(struct session *session, const struct control *control)
 	return 0;
 }
 
-/* Who asked is answered when it is in the file, or CONTROL_ANSWER_MS later. */
+/*
+ * Stores the controls in the database. The tool gets its answer when that is done, or
+ * CONTROL_ANSWER_MS later.
+ */
 static int remember(const struct session *session)
 {
 	CLEANUP(free_p) char *text =
@@ -186,7 +197,7 @@ void control_restore(struct session *session, const char *text)
 		r = keep(session, &old[i]);
 		*last_seq = old[i].seq > *last_seq ? old[i].seq : *last_seq;
 	}
-	/* Somebody was told something already, before the file was open. */
+	/* These were given before the database was open, so they come last. */
 	for (unsigned i = 0; r == 0 && i < n_newer; i++)
 		r = keep(session, &newer[i]);
 	if (r == 0 && n_newer)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Start and stop: what a session was told, so that who comes (back) later hears it after its
- * Welcome, and what each process says about itself. Loop thread; never waits for a disk.
+ * Start and stop: keeps the controls given to a session, so that a process that connects later
+ * receives them after its Welcome, and keeps what each process reports about itself. Loop thread;
+ * never waits for a disk.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,53 +15,62 @@
 struct instance;
 struct session;
 
-/* One rtl ctl start or stop, as its session keeps it. */
+/* One start or stop of rtl ctl, as the session keeps it. */
 struct control {
-	uint64_t seq; /* CLOCK_BOOTTIME of the request, and higher than any before */
+	uint64_t seq; /* CLOCK_BOOTTIME of the request, made higher than any before */
 	bool record;
-	uint64_t until_ns; /* CLOCK_BOOTTIME: the opposite from then on; 0: until told otherwise */
+	uint64_t until_ns; /* CLOCK_BOOTTIME after which the opposite applies; 0: no end */
 	struct choice_list ranks;
 };
 
-/* What one process says; of the instance. */
+/* What one process has reported; part of its instance. */
 struct control_state {
-	bool has_control; /* it understands Control */
-	bool is_told;	  /* it has said how it is, on some connection */
-	uint32_t closed;  /* enum control_closed; 0: it records */
-	uint64_t seq;	  /* of the newest Control that it knows */
-	bool settles;	  /* it says when all that it has recorded is published */
-	bool is_settled;  /* it is: in the frames up to this one */
+	bool has_control; /* its shim understands Control */
+	bool is_told;	  /* it has reported its state, on any connection */
+	uint32_t closed;  /* enum control_closed; 0: it is recording */
+	uint64_t seq;	  /* of the newest Control that it has confirmed */
+	bool settles;	  /* it reports when all its records are published */
+	bool is_settled;  /* they are published, in the frames up to settled_frame */
 	uint64_t settled_frame;
 	bool has_rank;
 	uint32_t rank;
 };
 
-/* From its Hello. */
+/* Takes what the Hello says. */
 void control_introduce(struct instance *instance, const Rtl__Hello *hello);
 
-/* After its Welcome: what it may have missed. */
+/* Called after its Welcome: sends the control that it may have missed. */
 void control_welcome(struct instance *instance);
 
-/* Frames of a process, with prefixes, before they go to the store: picks ControlDone out. */
+/*
+ * Reads ControlDone from the frames of a process, with their length prefixes, before they go to the
+ * store.
+ */
 void control_take(struct instance *instance, const uint8_t *frames, size_t bytes);
 
-/* The rank of a process, as far as the store has found it by now. False: it has none. */
+/* The rank of a process, as the store knows it by now. Returns false if it has none. */
 bool control_rank(const struct instance *instance, uint32_t *ret);
 
-/* What @instance has recorded is stored, as far as it was told to stop; or it does not say so. */
+/*
+ * True if the process is not stopped, or everything that it recorded until it stopped is stored, or
+ * its shim does not report when that is so.
+ */
 bool control_is_stored(const struct instance *instance);
 
-/* Whether @ranks means this process; one that does not know its rank is in no list. */
+/* True if @ranks selects this process. A process that does not know its rank is in no list. */
 bool control_is_meant(const struct instance *instance, const struct choice_list *ranks);
 
-/* @control has no seq yet: it gets one. For what lives now and what will come. -ENOMEM. */
+/*
+ * Sends @control to the live processes and keeps it for later ones. Gives it a seq if it has none.
+ * -ENOMEM.
+ */
 int control_apply(struct session *session, struct control *control);
 
-/* What an earlier life of the collector was told; before anybody is welcomed. */
+/* Restores the controls that an earlier collector kept, before any process is welcomed. */
 void control_restore(struct session *session, const char *text);
 
-/* How a process is, as ctl and stat say it. */
+/* The state of a process, as ctl and stat print it. */
 const char *control_text(const struct instance *instance);
 
-/* The session's memory of it goes. */
+/* Frees the controls of the session. */
 void control_forget(struct session *session);

@@ -24,7 +24,10 @@ static struct removed *removed_free(struct removed *removed)
 	return NULL;
 }
 
-/* Of whom most is told, as index.db has it; of several, who heard nothing for longest. */
+/*
+ * Returns the user with most entries, by the same rule as index.db; of several, the one whose
+ * newest entry is the oldest.
+ */
 static uid_t find_most(const struct server *server)
 {
 	struct {
@@ -50,7 +53,10 @@ static uid_t find_most(const struct server *server)
 	return users[most].owner;
 }
 
-/* The oldest of @owner, or of who has most, when there are too many. */
+/*
+ * If there are too many entries, removes the oldest one of @owner, or of the user with most
+ * entries.
+ */
 static void trim(struct server *server, uid_t owner)
 {
 	struct removed **last = NULL, *gone;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Sessions whose files retention has removed, as the store tells: for rtl ls, and for who asks for
- * one by name. The latest ones, of each tenant and in all. Loop thread.
+ * Sessions whose files retention has removed, as the store reports them: for rtl ls, and for
+ * requests that name such a session. Keeps the latest ones, limited for each tenant and in all.
+ * Loop thread.
  */
 #include <stdint.h>
 #include <sys/types.h>
@@ -11,9 +12,9 @@ struct server;
 struct store_answer;
 
 struct removed {
-	struct removed *next; /* older */
+	struct removed *next; /* the next older one */
 	uid_t uid;
-	uid_t owner; /* whom that counts as: subordinate_uids.h */
+	uid_t owner; /* the uid against which limits count it: subordinate_uids.h */
 	char *name;
 	char *job; /* NULL: unknown */
 	char *why;
@@ -23,6 +24,6 @@ struct removed {
 	uint64_t bytes;
 };
 
-/* Takes its texts. */
+/* Takes the texts of @answer. */
 void removed_take(struct server *server, struct store_answer *answer);
 void removed_done(struct server *server);

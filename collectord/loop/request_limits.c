@@ -9,10 +9,10 @@
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
 
-/* So often it is looked who may go on. */
+/* Interval at which paused connections are checked. */
 #define LOOK_MS 20u
 
-/* Filled up to now. */
+/* Returns the bucket of @uid, refilled up to now. */
 static struct requests_user *find_user(struct requests *requests, uid_t uid)
 {
 	struct requests_user *oldest = &requests->user[0], *user = NULL;
@@ -59,7 +59,7 @@ static void on_timer(evutil_socket_t fd, short what, void *data)
 		p->is_waiting = false;
 		if (!p->is_held)
 			peer_resume(p);
-		p = server->peers; /* what it asked may have ended any of them */
+		p = server->peers; /* restart: a request that was read may have ended any peer */
 	}
 	if (has_waiting)
 		look_again(server);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * How often the tools of a user may ask: whoever asks too often is answered later, not refused, and
- * nobody else waits for that. A bucket a uid; root and the collector's own user are free. Loop
- * thread.
+ * Limits how often the tools of a user may ask. A request above the limit is answered later, not
+ * refused, and other users do not wait for it. One token bucket for each uid; root and the
+ * collector's own user have no limit. Loop thread.
  */
 #include <event2/event.h>
 #include <stdint.h>
@@ -12,15 +12,18 @@
 struct peer;
 struct server;
 
-/* Of more users than that those that asked last the longest ago begin anew. */
+/*
+ * Number of users that are remembered. Beyond it, the user whose last request is the oldest starts
+ * over with a full bucket.
+ */
 #define REQUESTS_USERS 64u
 
 struct requests {
-	struct event *timer; /* while somebody waits */
+	struct event *timer; /* armed while a connection is paused */
 	struct requests_user {
 		uint64_t last_ns; /* CLOCK_MONOTONIC; 0: not in use */
 		uid_t uid;
-		double left; /* below 0: its connections are not read */
+		double left; /* below 0: the connections of the user are not read */
 	} user[REQUESTS_USERS];
 };
 
@@ -28,5 +31,5 @@ struct requests {
 int requests_init(struct server *server);
 void requests_done(struct server *server);
 
-/* @peer, a tool, was answered: may be paused for that. */
+/* Called when @peer, a tool, was answered. May pause it. */
 void requests_charge(struct peer *peer);

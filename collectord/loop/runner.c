@@ -16,7 +16,7 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 
-/* More live pids than that are not named to a runner. */
+/* Number of live pids that a runner is told; further ones are only counted. */
 #define RUNNER_PIDS_MAX 64u
 
 static void unlink_runner(struct runner *runner)
@@ -31,7 +31,7 @@ static void unlink_runner(struct runner *runner)
 	}
 }
 
-/* Whose commands have not ended. */
+/* Number of runners whose command has not ended. */
 static unsigned count_running(const struct session *session)
 {
 	unsigned n = 0;
@@ -42,23 +42,24 @@ static unsigned count_running(const struct session *session)
 }
 
 /*
- * The answer counts the asker and those that still run: with any, it may leave, for the last
- * one of them will wait for the end and have the last word.
+ * The reply counts this runner and those whose command still runs. If there are others, this runner
+ * may leave, because the last of them waits for the end and reports it.
  */
 static void on_done(struct runner *runner, const Rtl__RunnerDone *done)
 {
 	struct session *session = runner->session;
 	unsigned unseen = done->has_unseen ? done->unseen : 0;
 
-	/* Who says it again means the same ones. Without memory for the note the session has other
-	 * worries. */
+	/*
+	 * A repeated RunnerDone counts the same processes. If memory runs out, the count is lost.
+	 */
 	if (unseen && !runner->is_done)
 		(void)store_session_unseen(
 			session->store, unseen < RUNNER_UNSEEN_MAX ? unseen : RUNNER_UNSEEN_MAX, (uid_t)-1);
 	runner->is_done = true;
 	if (done->has_now && done->now)
 		session->wants_now = true;
-	/* The first failure of several commands is the session's. */
+	/* The session keeps the first nonzero status of its commands. */
 	if (done->has_status) {
 		int status = WIFSIGNALED(done->status) ? 128 + WTERMSIG(done->status)
 						       : WEXITSTATUS(done->status);
@@ -66,7 +67,9 @@ static void on_done(struct runner *runner, const Rtl__RunnerDone *done)
 		if (session->exit_status <= 0)
 			session->exit_status = status;
 	}
-	/* What its command's processes sent before they ended is older than this message. */
+	/*
+	 * The processes of the command sent their frames before this message, so read those first.
+	 */
 	(void)server_is_settled(session->server, session->uid, NULL);
 	runner_send_status(runner, false, 1 + count_running(session));
 	session_check(session);
@@ -86,7 +89,7 @@ static void runner_frame(struct peer *peer, const uint8_t *data, size_t bytes)
 	}
 	if (!runner)
 		return;		    /* its session is closed already */
-	done = *frame->runner_done; /* the arena is used again below */
+	done = *frame->runner_done; /* a copy, because the arena is used again below */
 	on_done(runner, &done);
 }
 
@@ -137,7 +140,7 @@ void runner_send_status(struct runner *runner, bool is_closed, unsigned runners)
 	peer_send(runner->peer, &frame);
 }
 
-/* Ends the tie between @session and its first runner; the peer remains. */
+/* Unlinks the first runner from @session and frees it. Returns its peer, which stays open. */
 static struct peer *let_go(struct session *session)
 {
 	struct runner *runner = session->runners;
@@ -152,7 +155,7 @@ static struct peer *let_go(struct session *session)
 void runner_send_made(struct session *session)
 {
 	for (struct runner *r = session->runners, *next; r; r = next) {
-		next = r->next; /* sending may end it */
+		next = r->next; /* sending may free it */
 		if (r->is_early)
 			runner_send_status(r, false, session->n_runners);
 	}
@@ -161,7 +164,7 @@ void runner_send_made(struct session *session)
 void runner_send_trouble(struct session *session)
 {
 	for (struct runner *r = session->runners, *next; r; r = next) {
-		next = r->next; /* sending may end it */
+		next = r->next; /* sending may free it */
 		if (r->is_done)
 			runner_send_status(r, false, 1 + count_running(session));
 	}
@@ -169,12 +172,12 @@ void runner_send_trouble(struct session *session)
 
 void runner_send_closed_all(struct session *session)
 {
-	/* They count down, so that exactly one of them knows it is the last. */
+	/* The number counts down, so that exactly one runner sees that it is the last. */
 	while (session->runners) {
 		const struct runner *first = session->runners;
 
 		runner_send_status(session->runners, true, session->n_runners);
-		/* Sending may have ended the connection and with it the runner. */
+		/* Sending may have closed the connection and freed the runner. */
 		if (session->runners == first)
 			peer_finish(let_go(session));
 	}
@@ -200,14 +203,17 @@ static void welcome(struct peer *peer, struct session *session, bool is_early)
 	session->runners = runner;
 	session->n_runners++;
 	session->had_runner = true;
-	session->wants_now = false; /* said of those before it */
+	session->wants_now = false; /* only the earlier runners asked for it */
 	peer_greeted(peer, &runner_role, runner, REQUEST_BYTES_MAX);
-	/* Else the answer of the store does it. */
+	/* In all other cases the answer of the store triggers it. */
 	if (session->state == SESSION_OPEN || (is_early && session->is_made))
 		runner_send_status(runner, false, session->n_runners);
 }
 
-/* Lines of three fields between tabs, the first and the last not empty; "": none. */
+/*
+ * True if @text consists of lines of three fields separated by tabs, with the first and the last
+ * not empty. An empty text is valid.
+ */
 static bool are_rules(const char *text)
 {
 	while (*text) {

@@ -16,31 +16,34 @@
 #include "proto/base/clock.h"
 
 #define BEAT_MS	      2000u
-/* So many beats without anything that is open, and it may go. */
+/* A worker asks to end after so many beats without connections and open sessions. */
 #define IDLE_BEATS    30u
-/* So often the store is asked whether it goes on, and so long it may be silent: a disk of the whole
- * node that hangs is no reason to end all workers. */
+/*
+ * Beats after which the store is sent a flush to see that it makes progress, and beats that it may
+ * be silent. The latter is long, so that a hanging disk of the whole node does not end every
+ * worker.
+ */
 #define STORE_BEATS   5u
 #define STORE_SILENCE 15u
-/* Without a supervisor it has ended after that, as with one. */
+/* A worker without a supervisor ends after this time. */
 #define ORPHAN_S      5u
-/* Tools that wait for what was left open to be known. */
+/* Connections of other workers that wait until recovery is done. */
 #define QUESTIONS_MAX 64u
 
 struct seated {
 	const struct seat *seat;
 	struct event *channel;
 	struct event *beat;
-	uint64_t asked; /* the last number of CHANNEL_SETTLE ... */
+	uint64_t asked; /* number of the last CHANNEL_SETTLE sent */
 	uint64_t settled;
 	uint64_t wanted;
 	bool is_unreachable;
 	unsigned idle_beats;
-	enum channel_kind unsaid; /* the channel was full; 0: nothing is to be said again */
+	enum channel_kind unsaid; /* to be sent again, because the channel was full; 0: none */
 	struct flush_ticket store_ticket;
 	bool is_store_asked;
 	uint64_t store_beats;
-	unsigned beats; /* since the store was asked, or went on */
+	unsigned beats; /* since the store was asked or made progress */
 	int questions[QUESTIONS_MAX];
 	unsigned n_questions;
 };
@@ -66,8 +69,7 @@ int seated_next_connection(struct server *server)
 	return -1;
 }
 
-/* ---- the supervisor ---------------------------------------------------------------------------
- */
+/* ---- messages of the supervisor ---------------------------------------------------------- */
 
 static void take_question(struct server *server, int fd)
 {
@@ -114,7 +116,9 @@ bool seated_is_settled(struct server *server, uint64_t *ticket)
 
 	if (!ticket)
 		return true;
-	/* An answer that is under way may be older than what the caller has seen. */
+	/*
+	 * An answer under way may be older than what the caller has seen, so a new one is needed.
+	 */
 	if (!*ticket)
 		*ticket = seated->wanted = seated->asked + 1;
 	ask_settled(server);
@@ -156,7 +160,7 @@ static bool is_idle(const struct server *server)
 	return true;
 }
 
-/* Acceptors have forgotten the door: what is in it now is all there will be. */
+/* Acceptors have closed the door, so it holds all connections that will ever come. */
 static void go(struct server *server)
 {
 	struct seated *seated = server->seated;
@@ -212,9 +216,11 @@ static void on_channel(evutil_socket_t fd, short what, void *data)
 		passed = -1;
 		if (r != 0)
 			continue;
-		/* The supervisor is gone, or has given us up: what is here is committed. If that
-		 * hangs nobody else would end us, and the next worker of the tenant waits for our
-		 * lock. */
+		/*
+		 * The supervisor is gone or has given up this worker, so it commits and ends. If
+		 * that hangs, no other process would end it, and the next worker of the tenant
+		 * waits for its lock: hence the alarm.
+		 */
 		event_del(server->seated->channel);
 		(void)alarm(ORPHAN_S);
 		server_stop(server, 0);
@@ -222,8 +228,7 @@ static void on_channel(evutil_socket_t fd, short what, void *data)
 	}
 }
 
-/* ---- signs of life ----------------------------------------------------------------------------
- */
+/* ---- signs of life ----------------------------------------------------------------------- */
 
 static void on_store_answer(struct flush_ticket *ticket, int error)
 {
@@ -256,7 +261,10 @@ static void ask_to_go(struct server *server)
 	seated->idle_beats = is_idle(server) ? seated->idle_beats + 1 : 0;
 	if (seated->idle_beats < IDLE_BEATS || server->is_stopping)
 		return;
-	/* No answer is an answer, too: somebody has come. It is asked again after as long. */
+	/*
+	 * The supervisor does not answer if a connection is on its way. We ask again after the same
+	 * time.
+	 */
 	(void)seated_tell(server, CHANNEL_MAY_GO, 0);
 	seated->idle_beats = 0;
 }
@@ -293,7 +301,7 @@ struct access_totals seated_totals(const struct server *server)
 {
 	struct ledger_totals all;
 
-	seated_publish(server); /* who asks is among them */
+	seated_publish(server); /* includes the connection that asks */
 	all = ledger_totals(server->seated->seat->ledger);
 	return (struct access_totals){.sessions = all.sessions,
 		.processes = all.processes,
@@ -305,8 +313,7 @@ pid_t seated_pid(const struct server *server)
 	return server->seated ? server->seated->seat->supervisor : getpid();
 }
 
-/* ---- from the start to the end ----------------------------------------------------------------
- */
+/* ---- start and end ----------------------------------------------------------------------- */
 
 int seated_new(struct server *server, const struct seat *seat)
 {

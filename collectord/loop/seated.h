@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * A loop that is the worker of one tenant: its connections come out of a door, the rest is asked of
- * the supervisor and told to it. Loop thread.
+ * The loop as the worker of one tenant: it takes connections from a door and exchanges messages
+ * with the supervisor. Loop thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,27 +18,33 @@ struct server;
 int seated_new(struct server *server, const struct seat *seat);
 void seated_free(struct server *server);
 
-/* As accept(), out of the door. */
+/* As accept(), but takes the connection from the door. */
 int seated_next_connection(struct server *server);
 
-/* All that was left open is known. */
+/* Called when every session that was left open is known. */
 void seated_recovered(struct server *server);
 
-/* True: what had connected when *@ticket was made has been looked at. See server_is_settled(). */
+/*
+ * True if every connection made before *@ticket was issued has been processed. See
+ * server_is_settled().
+ */
 bool seated_is_settled(struct server *server, uint64_t *ticket);
 
-/* Did who connects find the service's sockets, when that was last asked? */
+/* True if the sockets of the service could be reached when the supervisor last checked. */
 bool seated_is_reachable(const struct server *server);
 
-/* Has the supervisor listened since then, and turned nobody of this tenant away? */
+/*
+ * True if the supervisor has listened since @realtime_ns and has refused no connection of this
+ * tenant.
+ */
 bool seated_has_watched_since(const struct server *server, uint64_t realtime_ns);
 
-/* For others to see. */
+/* Publishes the counts of this worker in the ledger. */
 void seated_publish(const struct server *server);
 struct access_totals seated_totals(const struct server *server);
 
-/* Of the service; of this process where it is no worker. */
+/* The pid of the service, or of this process if it is not a worker. */
 pid_t seated_pid(const struct server *server);
 
-/* 0; -EAGAIN, -EPIPE: as channel_send(). */
+/* Returns 0, -EAGAIN or -EPIPE, as channel_send(). */
 int seated_tell(struct server *server, enum channel_kind kind, uint64_t number);

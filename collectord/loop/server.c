@@ -36,10 +36,13 @@
 #include "proto/base/limits.h"
 #include "proto/base/user_namespace.h"
 
-/* Connections taken in before others get their turn; one that is turned away costs less. */
+/*
+ * Cost of connections accepted before other events get their turn. Admitting one costs ADMIT_COST,
+ * rejecting one costs 1.
+ */
 #define ACCEPT_BATCH		256u
 #define ADMIT_COST		8u
-/* Beyond CONNECTIONS_MAX so many are told why; more are just closed. */
+/* So many connections beyond CONNECTIONS_MAX are told the reason; further ones are just closed. */
 #define CONNECTIONS_REFUSED_MAX 64u
 #define THROTTLE_MS		100u
 
@@ -49,7 +52,10 @@ static void stop_listening(struct server *server)
 		event_del(server->listeners[i]);
 }
 
-/* The backlog keeps who comes meanwhile. False: nothing would end it, so it does not begin. */
+/*
+ * Stops accepting for a while; the backlog keeps new connections. Returns false, and keeps
+ * accepting, if the timer that ends the pause cannot be set.
+ */
 static bool throttle(struct server *server)
 {
 	struct timeval timeout = {.tv_usec = THROTTLE_MS * 1000};
@@ -61,7 +67,7 @@ static bool throttle(struct server *server)
 	return true;
 }
 
-/* In a moment, where there is no memory for it now. */
+/* If memory runs out, tries again soon. */
 static void start_listening(struct server *server)
 {
 	bool is_whole = true;
@@ -96,7 +102,7 @@ void server_take_question(struct server *server, int fd)
 	peer_read(peer);
 }
 
-/* Where there is no memory for it the connection waits, and all that come after it. */
+/* If memory runs out, the connection waits in waiting_fd, and later ones in the backlog. */
 static void admit(struct server *server, int fd)
 {
 	struct peer *peer = NULL;
@@ -119,7 +125,7 @@ static void admit(struct server *server, int fd)
 	if (why)
 		peer_refuse(peer, "%s", why);
 	else
-		peer_read(peer); /* what it says is usually there already */
+		peer_read(peer); /* the first frame is usually there already */
 	arrivals_make_way(server, peer);
 }
 
@@ -141,7 +147,10 @@ static void on_throttle_end(evutil_socket_t fd, short what, void *data)
 	unthrottle(data);
 }
 
-/* Without this an exhausted fd table would leave the connection pending, and us spinning. */
+/*
+ * Accepts and closes one connection. If the descriptors are exhausted, a connection that cannot be
+ * accepted keeps the listener readable, and the loop would spin.
+ */
 static void shed_one(struct server *server, int listener)
 {
 	int fd;
@@ -154,7 +163,7 @@ static void shed_one(struct server *server, int listener)
 	(void)throttle(server);
 }
 
-/* False: there is nobody to accept, or nothing to do it with for a while. */
+/* Returns false if no connection is waiting, or if accepting must pause. */
 static bool may_accept_more(struct server *server, int listener, int error)
 {
 	switch (error) {
@@ -175,14 +184,14 @@ static bool may_accept_more(struct server *server, int listener, int error)
 	}
 }
 
-/* As accept(). The door of a worker is what the service's sockets are to another collector. */
+/* As accept(). A worker takes connections from its door instead of the sockets of the service. */
 static int next_connection(struct server *server, int listener)
 {
 	return server->seated ? seated_next_connection(server)
 			      : accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
-/* True: perhaps there are more. */
+/* Returns true if more connections may be waiting. */
 static bool accept_some(struct server *server, int listener)
 {
 	for (unsigned cost = 0; cost < ACCEPT_BATCH; cost++) {
@@ -212,7 +221,10 @@ static void on_connection(evutil_socket_t fd, short what, void *data)
 	(void)accept_some(data, fd);
 }
 
-/* What has arrived before now is in the backlog; a flood that goes on is not waited out. */
+/*
+ * Accepts what is in the backlog now. The number of turns is bounded, because a flood may never
+ * end.
+ */
 static void take_backlog(struct server *server, int listener)
 {
 	for (unsigned i = 0; i < LISTEN_BACKLOG * ADMIT_COST / ACCEPT_BATCH; i++)
@@ -237,7 +249,7 @@ bool server_is_settled(struct server *server, uid_t uid, uint64_t *ticket)
 		for (struct peer *p = server->peers; p && n < UNGREETED_MAX; p = p->next)
 			if (arrivals_is_silent(p) && (p->uid == uid || server->config->is_private))
 				ungreeted[n++] = p;
-		/* Ended ones stay allocated until the loop turns. */
+		/* Peers that end here stay allocated until the loop turns. */
 		for (size_t i = 0; i < n; i++)
 			if (!ungreeted[i]->role)
 				peer_read(ungreeted[i]);
@@ -342,7 +354,7 @@ const char *server_state(
 	return ret;
 }
 
-/* The backlog has kept who came meanwhile. */
+/* The backlog has kept the connections that arrived during recovery. */
 static void end_recovery(struct server *server)
 {
 	server->is_recovering = false;
@@ -451,7 +463,10 @@ void server_block_signals(void)
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 }
 
-/* Blocked and read, not handled: one that comes before the loop runs waits for it. */
+/*
+ * The signals are blocked and read from a signalfd, so that one sent before the loop runs is not
+ * lost.
+ */
 static int add_signals(struct server *server)
 {
 	sigset_t signals;
@@ -481,7 +496,9 @@ static int add_listeners(struct server *server, const struct listen_sockets *soc
 	return 0;
 }
 
-/* Who may see everybody's. A private collector admits only its own user and root: nobody is asked.
+/*
+ * The group whose members see every session. A private collector admits only its own user and root,
+ * so it has no such group.
  */
 static gid_t find_group(const struct config *config)
 {
@@ -575,7 +592,7 @@ int server_run(struct server *server)
 {
 	if (!server->seated)
 		event_base_dispatch(server->base);
-	/* What others see of a worker is as it was when it last waited. */
+	/* A worker publishes its counts before each wait. */
 	else
 		do {
 			seated_publish(server);

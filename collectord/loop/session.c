@@ -23,7 +23,7 @@
 #include "proto/base/limits.h"
 #include "proto/base/subordinate_uids.h"
 
-/* How soon to look again for a connection that has not yet said who it is. */
+/* Interval at which a connection that has not sent its first frame is checked. */
 #define SETTLE_MS 20u
 
 static bool is_open(const struct session *session)
@@ -38,12 +38,14 @@ static void add_linger(struct session *session, unsigned ms)
 	event_add(session->linger, &timeout);
 }
 
-/* While nobody took connections they lay in the backlog: of whoever passed us the sockets, or of the
- * supervisor, where it lives for longer than the session. */
+/*
+ * True if connections made while no collector ran were kept in a backlog: because the process that
+ * started us passed the sockets, or because the supervisor has lived longer than the session.
+ */
 static bool was_held(const struct session *session)
 {
 	const struct server *server = session->server;
-	static struct store_session_stat stat; /* one thread only */
+	static struct store_session_stat stat; /* only the loop thread uses it */
 
 	if (server->sockets->is_passed && !server->sockets->places[0].is_missing)
 		return true;
@@ -53,7 +55,9 @@ static bool was_held(const struct session *session)
 	return seated_has_watched_since(server, stat.start_realtime_ns);
 }
 
-/* Somebody may have come and gone, or will come when it is closed, of whom we know nothing. */
+/*
+ * True if a process may have come and gone without our knowledge, or may connect after the close.
+ */
 static bool was_unwatched(const struct session *session)
 {
 	const struct listen_sockets *sockets = session->server->sockets;
@@ -117,7 +121,7 @@ static void forget(struct session *session)
 	session_free(session);
 }
 
-/* True when nobody holds @session open, a runner or a process. */
+/* True if neither a runner nor a process holds @session open. */
 static bool is_abandoned(struct session *session)
 {
 	if (session_waiting_runners(session)) {
@@ -169,7 +173,10 @@ void session_check(struct session *session)
 	}
 	if (!is_open(session) || !is_abandoned(session))
 		return;
-	/* A runner that says so knows that its command has ended; else nobody knows. */
+	/*
+	 * A runner that has sent RunnerDone knows that its command has ended. Otherwise we cannot
+	 * know, so the session lingers.
+	 */
 	if (session->had_runner && (!session->is_widowed || session->wants_now))
 		add_linger(session, 0);
 	else if (!event_pending(session->linger, EV_TIMEOUT, NULL))
@@ -199,8 +206,8 @@ bool session_has_successor(const struct server *server, const struct instance_id
 }
 
 /*
- * The name must be the same when the job is seen by a restarted collector, and must hold no
- * byte of a peer: it becomes a file name.
+ * Derives the name from the job by a checksum: a restarted collector must find the same name, and
+ * the name becomes a file name, so it must hold no byte that a peer chose.
  */
 static char *name_of_job(const char *job)
 {
@@ -235,7 +242,7 @@ static int open_in_store(struct session *session, const char *path)
 	return store_session_open(session->server->store, &params, session, &session->store);
 }
 
-/* @name: fresh, taken over always. @path: a file to go on with, or NULL. */
+/* Takes @name, which is allocated, in every case. @path is a file to resume, or NULL. */
 static int session_new(struct server *server, uid_t uid, const char *job, const char *command,
 	char *name, const char *path, struct session **ret)
 {
@@ -291,7 +298,7 @@ void session_take_left(struct server *server, struct store_answer *answer)
 		return;
 	}
 	session->was_left = true;
-	/* A file that the user named goes on whatever the boot. */
+	/* A database that the user named is resumed even after a reboot. */
 	session->is_past = !answer->left.is_this_boot && !server->config->db_file;
 }
 
@@ -304,7 +311,7 @@ static void take_left_process(struct session *session, const struct store_answer
 	};
 
 	memcpy(identity.token, answer->left.token, sizeof(identity.token));
-	/* Here already: its Hello came before this answer. */
+	/* Its Hello came before this answer, so it is known already. */
 	if (instances_find(&session->server->instances, &identity))
 		return;
 	if (instance_new_left(session, &identity, answer->process_id, answer->left.is_this_boot) <
@@ -323,7 +330,7 @@ void session_forget_file(struct server *server, const char *database)
 	}
 }
 
-/* The newest of that key, in whatever state. */
+/* Returns the newest usable session of that key. */
 static struct session *find(const struct server *server, uid_t uid, const char *job)
 {
 	for (struct session *s = server->sessions; s; s = s->next)
@@ -333,7 +340,7 @@ static struct session *find(const struct server *server, uid_t uid, const char *
 	return NULL;
 }
 
-/* What the first process did not know. */
+/* Sets a command that the first process did not know. */
 static int add_command(struct session *session, const char *command)
 {
 	if (!command || session->command)
@@ -353,7 +360,7 @@ int session_get(struct server *server, uid_t uid, const char *job, const char *c
 	if (!old)
 		old = find(server, uid, job);
 	if (old && is_open(old)) {
-		event_del(old->linger); /* the end of what comes now is waited for anew */
+		event_del(old->linger); /* the linger starts over after the new process */
 		*ret = old;
 		r = add_command(old, command);
 		if (r < 0)
@@ -363,7 +370,10 @@ int session_get(struct server *server, uid_t uid, const char *job, const char *c
 	r = session_check_room(server, subuids_owner(server->config->subuids, uid));
 	if (r < 0)
 		return r;
-	/* One that is being closed is closed before its file is opened again: one queue. */
+	/*
+	 * The store's queue is ordered: a session being closed is closed before its file is opened
+	 * again.
+	 */
 	r = session_new(server, uid, job, command, old ? strdup(old->name) : name_of_job(job),
 		old ? old->database : NULL, ret);
 	if (r == 0 && old && old->state == SESSION_CLOSED)
@@ -371,7 +381,7 @@ int session_get(struct server *server, uid_t uid, const char *job, const char *c
 	return r;
 }
 
-/* Keep what a latecomer needs, of so many sessions. */
+/* Keeps a limited number of closed sessions, so that a late process finds its file. */
 static void trim_closed(struct server *server)
 {
 	struct session *oldest = NULL;
@@ -393,7 +403,7 @@ void session_take_closed(struct server *server, struct store_answer *answer)
 		answer->job ? find(server, answer->left.uid, answer->job) : NULL;
 	struct session *session = calloc(1, sizeof(*session));
 
-	/* Who comes for it begins the next one, then. */
+	/* A late process then joins the open session instead. */
 	if (!session || !answer->name || !answer->database || (old && is_open(old))) {
 		free(session);
 		return;
@@ -437,7 +447,7 @@ static void free_instances(struct session *session)
 	}
 }
 
-/* The store's words replace ours. */
+/* Replaces *@at with the text of the store, if there is one. */
 static void take_text(char **at, char **text)
 {
 	if (!*text)
@@ -452,14 +462,14 @@ static void on_opened(struct session *session)
 	if (session->state == SESSION_OPENING)
 		session->state = SESSION_OPEN;
 	for (struct runner *r = session->runners, *next; r; r = next) {
-		next = r->next; /* sending may end it */
+		next = r->next; /* sending may free it */
 		runner_send_status(r, false, session->n_runners);
 	}
 	if (session->was_left)
 		session_check(session);
 }
 
-/* Said once: the store tries again much more often than anybody wants to read. */
+/* Logs each change once, not each retry of the store. */
 static void on_trouble(struct session *session, char *text)
 {
 	struct server *server = session->server;
@@ -493,7 +503,7 @@ static void on_closed(struct session *session)
 	runner_send_closed_all(session);
 	free_instances(session);
 	session->store = store_session_free(session->store);
-	/* Its successor, if it has one already, is what latecomers find. */
+	/* If a newer session has this key, late processes find that one. */
 	if (session->job && find(server, session->uid, session->job) != session)
 		forget(session);
 	trim_closed(server);
@@ -507,7 +517,10 @@ static void on_failed(struct session *session, const struct store_answer *answer
 	struct server *server = session->server;
 	bool is_private = session == server->private_session;
 
-	/* Of the only one it is the last word: who started us has that where no refusal reaches him. */
+	/*
+	 * A private collector logs only the reason: if a refusal cannot reach the runner, this line
+	 * tells its user.
+	 */
 	if (is_private)
 		log_peer("%s", text);
 	else
@@ -521,7 +534,7 @@ static void on_failed(struct session *session, const struct store_answer *answer
 		session_check(session);
 }
 
-/* Of one that was resumed its file knows it. */
+/* The file of a resumed session holds the time of its start. */
 static void take_start(struct session *session)
 {
 	struct store_session_stat stat;
@@ -569,7 +582,7 @@ void session_answer(struct session *session, struct store_answer *answer)
 		on_trouble(session, TAKE(answer->text));
 		break;
 	case STORE_HELD:
-		/* Said once; how it grows is for who asks. */
+		/* Logged once. The current size is reported on request. */
 		if (!session->held)
 			log_warning("session %s: %s", session->name,
 				answer->text ? answer->text : "a reader holds its log");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What one user has of what all sessions may have together. */
+/* Counts what one user has of the limits that all sessions share. */
 #include "collectord/loop/session.h"
 
 #include <errno.h>
@@ -49,6 +49,9 @@ int session_check_room(const struct server *server, uid_t owner)
 			*(s->owner == owner ? &own : &others) += 1;
 	if (own >= SESSIONS_PER_UID_MAX || others >= SESSIONS_MAX)
 		return -EDQUOT;
-	/* Half of what others leave: there is room for one more user. The last one is anybody's. */
+	/*
+	 * One user may have half of what the others leave, so that there is room for one more user.
+	 * Any user may take the last place.
+	 */
 	return own >= (SESSIONS_MAX - others + 1) / 2 ? -EDQUOT : 0;
 }

@@ -32,7 +32,7 @@ static void shim_closed(struct peer *peer)
 {
 	struct instance *instance = peer->role_data;
 
-	/* A newer connection of the same process may have taken over. */
+	/* A newer connection of the same process may have replaced this one. */
 	if (instance && instance->peer == peer)
 		instance_detach_peer(instance);
 	peer->role_data = NULL;
@@ -41,7 +41,7 @@ static void shim_closed(struct peer *peer)
 static const struct peer_role shim_role = {
 	.frames = shim_frames, .room = shim_room, .closed = shim_closed};
 
-/* What the message itself must hold. NULL: it does; else why not. */
+/* Validates the message itself. Returns NULL if it is valid, else the reason why not. */
 static const char *check_hello(const struct peer *peer, const Rtl__Hello *hello)
 {
 	if (!peer->pid)
@@ -57,8 +57,8 @@ static const char *check_hello(const struct peer *peer, const Rtl__Hello *hello)
 }
 
 /*
- * pid and start time by the kernel's word. The start time of the Hello counts only where
- * /proc does not show it (hidepid, or the process is gone already).
+ * Takes pid and start time from the kernel. The start time in the Hello counts only if /proc does
+ * not show it (hidepid, or the process is gone).
  */
 static void identify(
 	const struct peer *peer, const Rtl__Hello *hello, struct instance_identity *ret)
@@ -71,7 +71,7 @@ static void identify(
 	memcpy(ret->boot_id, hello->boot_id.data, INSTANCE_TOKEN_BYTES);
 }
 
-/* -1 where the kernel has none. -ESRCH: it is gone (and the pid perhaps in use again). */
+/* Returns -1 if there is no pidfd: the kernel has none, or the process is gone. */
 static int take_pidfd(struct peer *peer)
 {
 	int fd;
@@ -82,7 +82,7 @@ static int take_pidfd(struct peer *peer)
 	return fd >= 0 ? fd : -1;
 }
 
-/* Takes the recorder out of @peer on success. */
+/* Takes the recorder of @peer on success. */
 static int open_instance(struct peer *peer, const Rtl__Hello *hello,
 	const struct instance_identity *identity, const uint8_t *frame, size_t bytes,
 	struct instance **ret)
@@ -98,14 +98,16 @@ static int open_instance(struct peer *peer, const Rtl__Hello *hello,
 	};
 	int r;
 
-	/* Those that were kept for us come whatever they are: nobody else has their records. */
+	/*
+	 * This limit does not apply to kept recorders, because no other process has their records.
+	 */
 	if (session_has_many_unread(peer->server, peer->owner))
 		return -ENFILE;
 	r = admit(peer->server, &admission, ret);
 	if (r < 0)
 		return r;
 	peer->passed_fd = -1;
-	(void)TAKE_FD(pidfd); /* the instance's now */
+	(void)TAKE_FD(pidfd); /* the instance owns it now */
 	return 0;
 }
 
@@ -159,7 +161,7 @@ void shim_peer_put_off(struct peer *peer)
 	peer_close(peer);
 }
 
-/* It has said all that it has to say. */
+/* Handles a Hello without a recorder, which is the only frame of such a connection. */
 static void take_unrecorded(struct peer *peer, const Rtl__Hello *hello)
 {
 	struct instance_identity identity = {.uid = peer->uid, .pid = peer->pid};
@@ -171,7 +173,7 @@ static void take_unrecorded(struct peer *peer, const Rtl__Hello *hello)
 				  : access_no_pid);
 		return;
 	}
-	/* Who waits for no answer may be gone. */
+	/* This process waits for no answer, so it may be gone. */
 	identity.start_time = exit_status_start_time(peer->pid);
 	if (!identity.start_time)
 		identity.start_time = hello->start_time;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The connection of a shim: its Hello is checked (version, recorder, identity by the kernel's
- * word), then its frames go to the process undecoded. Loop thread.
+ * The connection of a shim: checks its Hello (version, recorder, and identity as the kernel reports
+ * it), then passes its frames undecoded to the instance. Loop thread.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -11,9 +11,15 @@
 
 struct peer;
 
-/* The first frame of @peer was @hello, of these bytes. Welcomes it later, or refuses it. */
+/*
+ * Handles a peer whose first frame was @hello; @frame are its bytes. Welcomes it later, or refuses
+ * it.
+ */
 void shim_peer_greet(
 	struct peer *peer, const Rtl__Hello *hello, const uint8_t *frame, size_t bytes);
 
-/* There is no memory for it now: it comes again when hung up on, and would not after a refusal. */
+/*
+ * Closes the connection when memory runs out: the shim reconnects after a hang-up, but not after a
+ * refusal.
+ */
 void shim_peer_put_off(struct peer *peer);

@@ -16,11 +16,11 @@
 #include "collectord/loop/session.h"
 #include "collectord/store/store.h"
 
-/* A disk that does not answer holds up the end no longer than this. */
+/* Limit for the last commit when the collector ends and the disk does not answer. */
 #define STOP_MS_MAX	  10000u
-/* Last words are written in that time. */
+/* Limit for writing the queued output of all peers. */
 #define STOP_WRITE_MS_MAX 1000u
-/* A private collector that is told to end waits so long for the job to end, too. */
+/* Time that a private collector, when told to end, leaves the job to end as well. */
 #define PRIVATE_STOP_MS	  3000u
 
 static void add_timer(struct event *timer, unsigned ms)
@@ -44,7 +44,9 @@ static void on_flushed(struct flush_ticket *ticket, int error)
 {
 	struct server *server = ticket->data;
 
-	/* That passes, as a disk that is full does not. The deadline stands. */
+	/*
+	 * A lack of memory passes, unlike a full disk, so the flush is retried until the deadline.
+	 */
 	if (error == -ENOMEM) {
 		add_timer(server->stop_flush, MEMORY_TRY_MS);
 		return;
@@ -58,7 +60,7 @@ static void on_flushed(struct flush_ticket *ticket, int error)
 	stop_check(server);
 }
 
-/* All that was queued before. */
+/* Asks the store to commit everything queued before. */
 static void flush(evutil_socket_t fd, short what, void *data)
 {
 	struct server *server = data;
@@ -87,7 +89,10 @@ static void on_deadline(evutil_socket_t fd, short what, void *data)
 	event_base_loopbreak(server->base);
 }
 
-/* Ranks that are told to end with us: nobody else has their recorders. */
+/*
+ * Drains the processes that have ended together with the collector: no other process has their
+ * recorders.
+ */
 static void drain_the_dead(struct server *server)
 {
 	for (struct session *s = server->sessions; s; s = s->next)
@@ -101,7 +106,7 @@ void server_stop(struct server *server, int exit_code)
 		return;
 	server->is_stopping = true;
 	server->exit_code = exit_code;
-	if (!server->config->private_session) /* as in main.c */
+	if (!server->config->private_session) /* main.c notifies systemd in the same case only */
 		notify_stopping();
 	for (size_t i = 0; i < server->n_listeners; i++)
 		event_del(server->listeners[i]);
@@ -113,7 +118,7 @@ void server_stop(struct server *server, int exit_code)
 	flush(-1, 0, server);
 }
 
-/* The job was told to end, too: its last kernels belong into the file. */
+/* The job was told to end, too: waits for it, so that its last kernels are stored. */
 static void stop_private(struct server *server)
 {
 	struct session *session = server->private_session;
@@ -127,7 +132,7 @@ static void stop_private(struct server *server)
 
 void stop_on_signal(struct server *server, int number)
 {
-	/* A terminal's interrupt is for the job; its collector ends after it. */
+	/* An interrupt from the terminal is meant for the job; its collector ends after it. */
 	if (number == SIGHUP || (number == SIGINT && server->private_session)) {
 		log_debug("%s ignored", strsignal(number));
 		return;
@@ -141,7 +146,10 @@ void stop_on_signal(struct server *server, int number)
 		server_stop(server, 0);
 }
 
-/* Alive is who loops and whose store goes on: it answers, or it works at what came before. */
+/*
+ * The collector is alive if the loop turns and the store makes progress: the store answers, or it
+ * works on earlier commands.
+ */
 static void on_watchdog_answer(struct flush_ticket *ticket, int error)
 {
 	struct server *server = ticket->data;

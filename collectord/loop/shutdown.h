@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * How the loop ends: SIGTERM, the end of a private session, and the service manager's
- * watchdog that ends it from outside. Loop thread.
+ * Ends the loop: on SIGTERM, or at the end of a private session. Also feeds the watchdog of the
+ * service manager, which ends a loop that hangs. Loop thread.
  */
 struct server;
 
-/* Its timers, and the watchdog's where there is one. -ENOMEM. */
+/* Makes the timers, and the one for the watchdog if there is one. -ENOMEM. */
 int stop_init(struct server *server);
 void stop_done(struct server *server);
 
 void stop_on_signal(struct server *server, int number);
 
-/* A peer has gone, or everything is committed: leave the loop when both are so. */
+/*
+ * Called when a peer has gone or everything is committed: leaves the loop when all output is
+ * written and everything is committed.
+ */
 void stop_check(struct server *server);

@@ -185,9 +185,9 @@ void config_parse(struct config *config, int argc, char **argv)
 }
 
 /*
- * The service's user, where it exists: as root we become it, as it we are the service. What a user
- * asked root to write (--db FILE, a private session) stays root's, and nobody is looked up for it:
- * a directory service may take long, and a job waits for its collector.
+ * Finds the user of the service. Root becomes that user; a process of that user is the service. A
+ * database that a user asks root to write (--db FILE, a private session) stays with root and needs
+ * no lookup: a directory service may be slow, and a job waits for its collector.
  */
 static void find_service_user(struct config *config)
 {
@@ -203,7 +203,7 @@ static void find_service_user(struct config *config)
 	}
 }
 
-/* A path as the user meant it, before anything changes the working directory. */
+/* Makes the path absolute as the user meant it, before the working directory changes. */
 static int make_absolute(const char *path, char **ret)
 {
 	CLEANUP(free_p) char *directory = NULL;
@@ -245,7 +245,10 @@ int config_resolve(struct config *config)
 	const char *given = config->db_file ? config->db_file : config->db_dir;
 
 	find_service_user(config);
-	/* A user's own collector holds a user's own data; only the service serves all. */
+	/*
+	 * A collector that a user starts stores that user's data only; the service serves all
+	 * users.
+	 */
 	if (geteuid() != 0 && !config->is_service)
 		config->is_private = true;
 	if (getenv("RTL_ALLOW_NETWORK_FS"))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What collectord was asked to do: options from one argp table, and the defaults that depend
- * on who runs it. Loop thread, before the loop; touches no file.
+ * The configuration of collectord: options from one argp table, and the defaults that depend on the
+ * user that runs it. Loop thread, before the loop; writes no file.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,39 +19,46 @@ struct subuids;
 
 struct config {
 	const char *socket_path;     /* NULL: CONFIG_SYSTEM_SOCKET */
-	const char *db_file;	     /* --db: every session in this file */
+	const char *db_file;	     /* --db: the one file for all sessions */
 	const char *db_dir;	     /* --db-dir */
-	const char *private_session; /* --private-session: its name */
-	bool is_private;	     /* own uid and root only */
+	const char *private_session; /* --private-session: the name of the session */
+	bool is_private;	     /* admits only its own uid and root */
 	bool is_verbose;
-	bool is_check; /* only whether all of this can be understood */
+	bool is_check; /* --check: only validates the configuration */
 	bool allow_network_fs;
-	bool allow_root; /* --allow-root */
-	bool is_single_tenant; /* in a namespace that hides others, too */
+	bool allow_root;       /* --allow-root */
+	bool is_single_tenant; /* --single-tenant: serves even in a namespace that hides other
+				* uids */
 	bool has_keep_free;
-	uint64_t keep_free_bytes; /* --keep-free */
-	unsigned give_up_ms;	  /* --disk-wait; 0: the default */
-	const char *subuid_file;  /* --subuid-file */
-	struct quota_limits limits; /* as far as they are given: limit_options.h */
+	uint64_t keep_free_bytes;   /* --keep-free */
+	unsigned give_up_ms;	    /* --disk-wait; 0: the default */
+	const char *subuid_file;    /* --subuid-file */
+	struct quota_limits limits; /* the limits that were given: limit_options.h */
 
-	/* Worked out by config_resolve(). */
-	bool is_service;   /* root, or the service's own user: sessions of every uid */
-	char *store_path;  /* absolute: db_file or the directory */
-	char *socket_real; /* socket_path without links, where root listens; NULL: as it is */
-	uid_t service_uid; /* whom to become; (uid_t)-1: stay */
+	/* Set by config_resolve(), except socket_real and subuids, which main.c sets. */
+	bool is_service;   /* runs as root or as the user of the service: stores sessions of
+			    * every uid */
+	char *store_path;  /* absolute: db_file, or the directory */
+	char *socket_real; /* socket_path without symbolic links, if root listens; NULL:
+			    * socket_path as given */
+	uid_t service_uid; /* the user to become; (uid_t)-1: none */
 	gid_t service_gid;
-	struct subuids *subuids; /* whom a uid counts as; NULL: as itself */
+	struct subuids *subuids; /* maps a subordinate uid to its owner; NULL: each uid is its
+				  * own owner */
 };
 
-/* Exits with a usage message on bad arguments (argp), as --help and --version do. */
+/* Exits with a usage message on bad arguments, and after --help and --version (argp). */
 void config_parse(struct config *config, int argc, char **argv);
 
-/* 0, -ENOMEM, or -ENOENT: no home to store under. */
+/*
+ * Returns 0, -ENOMEM, or -ENOENT if there is no home directory to store under. Other errors are
+ * those of getcwd().
+ */
 int config_resolve(struct config *config);
 
 /*
- * Where an unprivileged user may listen: $XDG_RUNTIME_DIR/rtl, else /tmp/rtl-<uid>. -ENOMEM.
- * The path is the caller's.
+ * The socket path for an unprivileged user: $XDG_RUNTIME_DIR/rtl, else /tmp/rtl-<uid>. -ENOMEM. The
+ * caller owns *@ret_path.
  */
 int config_user_socket(char **ret_path);
 

@@ -10,7 +10,7 @@
 #include "collectord/service/limit_options.h"
 #include "proto/settings/config_file.h"
 
-/* As argp's of a mistake on the command line. */
+/* The status with which argp reports a mistake on the command line. */
 #define STATUS_USAGE 2
 
 __attribute__((format(printf, 1, 2))) static _Noreturn void refuse(const char *format, ...)
@@ -38,7 +38,7 @@ static bool begins(const char *text, const char *prefix)
 	return !strncmp(text, prefix, strlen(prefix));
 }
 
-/* Which section an option belongs to, by its name. */
+/* Returns the section that an option belongs to, by its name. */
 static const char *section_of(const char *key)
 {
 	return begins(key, "quota-") ? "quota" : begins(key, "keep-") ? "retention" : "service";
@@ -50,7 +50,7 @@ static bool is_ours(const struct config_setting *setting)
 	       !strcmp(setting->section, "retention");
 }
 
-/* NULL: a flag that is not set. */
+/* Returns the option as a command line word, or NULL for a flag that is off. */
 static char *make_word(const struct argp_option *options, const struct config_setting *setting)
 {
 	const struct argp_option *option = find(options, setting->key);

@@ -63,7 +63,7 @@ static const struct argp_option options[] = {
 
 static const struct number {
 	int key;
-	size_t field; /* of struct quota_limits */
+	size_t field; /* offset in struct quota_limits */
 	uint64_t max, unit;
 } numbers[] = {
 #define NUMBER(key, field, ...)                                                                    \
@@ -110,7 +110,7 @@ static uint64_t or_default(uint64_t given, uint64_t value)
 	return given == LIMIT_UNSET ? value : given;
 }
 
-/* A bucket that never holds a whole frame would grant none. */
+/* Rejects a burst that is smaller than one frame: such a bucket would never grant a frame. */
 static void check(struct argp_state *state, const struct quota_limits *limits)
 {
 	uint64_t burst_s = or_default(limits->burst_s, QUOTA_BURST_S);

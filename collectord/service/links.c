@@ -12,7 +12,7 @@
 
 #include "proto/base/cleanup.h"
 
-/* As the kernel. */
+/* The limit that the kernel has. */
 #define LINKS_MAX 40
 
 static bool is_trusted(uid_t owner, uid_t trusted)
@@ -20,7 +20,7 @@ static bool is_trusted(uid_t owner, uid_t trusted)
 	return owner == 0 || owner == geteuid() || (trusted != (uid_t)-1 && owner == trusted);
 }
 
-/* @path with the link at its first @length bytes replaced by what it says. */
+/* Returns @path with the symbolic link that ends at @length replaced by its target. */
 static int follow(const char *path, size_t length, char **ret)
 {
 	CLEANUP(free_p) char *link = strndup(path, length);
@@ -43,7 +43,9 @@ static int follow(const char *path, size_t length, char **ret)
 	return 0;
 }
 
-/* The end of the first component of @path that is a link; 0: none, as far as it is there. -errno.
+/*
+ * Returns the end of the first component of @path that is a symbolic link; 0 if there is none among
+ * the components that exist; or -errno.
  */
 static ssize_t find_link(const char *path, struct stat *ret)
 {

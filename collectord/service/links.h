@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Where a path leads that root was given: a symbolic link on the way belongs to its owner, who may
- * let it lead elsewhere. Called by main before either thread runs.
+ * Resolves the symbolic links in a path that was given to root: the owner of a link may change
+ * where it leads. Called by main before the threads start.
  */
 #include <sys/types.h>
 
 /*
- * @path, absolute, without a symbolic link in it, as far as it is there; @trusted beside root and
- * ourselves may own links; (uid_t)-1: nobody else. -EPERM: *@ret is a link of another owner;
- * -ELOOP, -ENOMEM and what lstat and readlink say: *@ret is NULL. *@ret is the caller's.
+ * Resolves every symbolic link in the part of @path that exists; @path is absolute. Root, our own
+ * user and @trusted may own links; (uid_t)-1 trusts no further user. -EPERM: *@ret is a link that
+ * another user owns; -ELOOP, -ENOMEM or an error of lstat() or readlink(): *@ret is NULL. The
+ * caller owns *@ret.
  */
 int links_resolve(const char *path, uid_t trusted, char **ret);

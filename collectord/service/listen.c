@@ -21,7 +21,7 @@
 #include "proto/base/limits.h"
 
 #define LISTEN_FDS_START 3
-/* Processes of a service end with its main process, but not at the same moment. */
+/* The processes of a service end together with its main process, but not at the same moment. */
 #define ENDING_NS	 2000000000ull
 #define LOOK_MS		 10
 
@@ -54,7 +54,10 @@ static char *socket_path_of(int fd)
 	return strndup(address.sun_path, bytes - offsetof(struct sockaddr_un, sun_path));
 }
 
-/* 0; -ENOENT: nothing lies at the address of @fd; other errors: it is not to be seen from here. */
+/*
+ * Finds the file at the address of @fd. Returns 0, -ENOENT if there is none, or another error if it
+ * cannot be seen from here.
+ */
 static int find_place(int fd, struct listen_place *ret)
 {
 	CLEANUP(free_p) char *path = socket_path_of(fd);
@@ -63,7 +66,7 @@ static int find_place(int fd, struct listen_place *ret)
 	if (!path)
 		return -ENOMEM;
 	if (path[0] != '/')
-		return -EINVAL; /* of the folder of who bound it */
+		return -EINVAL; /* relative to the directory of the process that bound it */
 	if (lstat(path, &st) < 0)
 		return errno == ENOTDIR ? -ENOENT : -errno;
 	*ret = (struct listen_place){.is_known = true, .device = st.st_dev, .inode = st.st_ino};
@@ -74,7 +77,7 @@ static void add(struct listen_sockets *sockets, int fd)
 {
 	struct listen_place *place = &sockets->places[sockets->count];
 
-	place->is_missing = find_place(fd, place) == -ENOENT; /* or stays unknown */
+	place->is_missing = find_place(fd, place) == -ENOENT; /* on other errors it stays unknown */
 	sockets->fds[sockets->count++] = fd;
 }
 
@@ -92,7 +95,7 @@ bool listen_is_reachable(const struct listen_sockets *sockets)
 	return true;
 }
 
-/* LISTEN_PID: so that a child of the intended process does not take the sockets. */
+/* LISTEN_PID prevents a child of the intended process from taking the sockets. */
 static unsigned long passed_count(void)
 {
 	const char *pid = getenv("LISTEN_PID");
@@ -107,7 +110,7 @@ static unsigned long passed_count(void)
 	return n;
 }
 
-/* Takes over @fd, always. */
+/* Takes ownership of @fd in every case. */
 static int take_kept(struct listen_sockets *sockets, int fd, const char *name)
 {
 	struct listen_kept *more =
@@ -135,7 +138,7 @@ static int take_socket(struct listen_sockets *sockets, int fd)
 	return 0;
 }
 
-/* The @names of LISTEN_FDNAMES, divided by colons; none: all are sockets. */
+/* @names is LISTEN_FDNAMES, separated by colons. Without it every descriptor is a socket. */
 static int take_named(struct listen_sockets *sockets, unsigned long n, char *names)
 {
 	int r = 0;
@@ -177,7 +180,7 @@ int listen_take_passed(struct listen_sockets *sockets)
 	return sockets->path ? 1 : -ENOMEM;
 }
 
-/* The lock makes probe, unlink and bind one step among collectors. */
+/* Takes the lock that makes probe, unlink and bind one step among collectors. */
 static int take_lock(const char *path, struct claim *ret, pid_t *ret_pid)
 {
 	CLEANUP(free_p) char *lock_path = NULL;
@@ -198,7 +201,7 @@ static int make_address(const char *path, struct sockaddr_un *ret)
 	return 0;
 }
 
-/* 1: somebody listens there; 0: nobody does. */
+/* Returns 1 if a process listens at @address, 0 if none does, or -errno. */
 static int probe(const struct sockaddr_un *address, pid_t *ret_pid)
 {
 	CLEANUP(close_p) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -210,7 +213,7 @@ static int probe(const struct sockaddr_un *address, pid_t *ret_pid)
 	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0) {
 		if (errno == ECONNREFUSED || errno == ENOENT)
 			return 0;
-		/* A full backlog is a living server too. */
+		/* A full backlog means a live server, too. */
 		return errno == EAGAIN ? 1 : -errno;
 	}
 	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes))
@@ -218,8 +221,10 @@ static int probe(const struct sockaddr_un *address, pid_t *ret_pid)
 	return 1;
 }
 
-/* The process that made the socket has ended: what still listens there is an acceptor of it, which is
- * about to end. */
+/*
+ * True if the process that made the socket has ended. Only an acceptor of it still listens, and it
+ * is about to end.
+ */
 static bool is_ending(pid_t pid)
 {
 	return pid > 0 && kill(pid, 0) < 0 && errno == ESRCH;
@@ -255,7 +260,7 @@ static int clear_path(const char *path, const struct sockaddr_un *address, pid_t
 	return unlink(path) < 0 ? -errno : 0;
 }
 
-/* Who may rename what lies there could put a socket of their own in the place of ours. */
+/* Returns -ENOTUNIQ if other users may rename files in @parent: they could replace our socket. */
 static int check_parent(const char *parent, bool is_private)
 {
 	const mode_t writable = is_private ? S_IWOTH : S_IWGRP | S_IWOTH;
@@ -268,7 +273,7 @@ static int check_parent(const char *parent, bool is_private)
 	return (st.st_mode & writable) && !(st.st_mode & S_ISVTX) ? -ENOTUNIQ : 0;
 }
 
-/* The directory of a user's socket is made on demand: theirs alone. */
+/* Makes the directory of a user's socket if it is missing, accessible to that user alone. */
 static int make_parent(const char *path, bool is_private)
 {
 	CLEANUP(free_p) char *parent = strdup(path);
@@ -345,7 +350,7 @@ void listen_done(struct listen_sockets *sockets)
 
 	if (sockets->count && !sockets->is_passed && !lstat(sockets->path, &st) &&
 		st.st_dev == sockets->places[0].device && st.st_ino == sockets->places[0].inode)
-		(void)unlink(sockets->path); /* after dropping root it may stay, dead */
+		(void)unlink(sockets->path); /* without root it may stay, as a dead socket */
 	for (size_t i = 0; i < sockets->count; i++)
 		close(sockets->fds[i]);
 	claim_release(&sockets->lock);

@@ -13,10 +13,10 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 
-/* A collector that has closed its last session exits within that. */
+/* A collector that has closed its last session exits within this time. */
 #define EXIT_NS 2000000000u
 
-/* Who held it before us may have taken the name away. */
+/* False if the previous holder of the lock has removed the file. */
 static bool is_still_named(int fd, const char *path)
 {
 	struct stat ours, named;
@@ -38,7 +38,10 @@ static int try_lock(int fd, pid_t *ret_pid)
 	return -EADDRINUSE;
 }
 
-/* A link to something else, or what others could have made to be locked out by. */
+/*
+ * False for a file that another user could have made to lock us out, such as a link to another
+ * file.
+ */
 static bool is_ours(int fd)
 {
 	struct stat st;
@@ -47,7 +50,7 @@ static bool is_ours(int fd)
 	       st.st_uid == geteuid();
 }
 
-/* Not to wait for who may be at the other end of a pipe. */
+/* O_NONBLOCK: a pipe must not block us until its other end is opened. */
 static int open_lock(const char *path)
 {
 	CLEANUP(close_p)
@@ -88,7 +91,7 @@ int claim_wait(const char *path, struct claim *ret, pid_t *ret_pid)
 		r = claim_take(path, ret, ret_pid);
 		if (r != -EADDRINUSE)
 			return r;
-		(void)poll(NULL, 0, 10); /* it says nothing when it goes */
+		(void)poll(NULL, 0, 10); /* the holder does not announce its end */
 	} while (clock_monotonic_ns() < until_ns);
 	return r;
 }
@@ -97,7 +100,7 @@ void claim_release(struct claim *claim)
 {
 	if (claim->fd < 0)
 		return;
-	(void)unlink(claim->path); /* one that stays is only an empty file */
+	(void)unlink(claim->path); /* a file that stays is empty and harmless */
 	close_p(&claim->fd);
 	free(claim->path);
 	*claim = (struct claim){.fd = -1};

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What must hold of a place before anything is stored there: no other collector stores there.
- * Called by main before either thread runs.
+ * Ensures that no two collectors store in the same place. Called by main before the threads start.
  */
 #include <sys/types.h>
 
@@ -13,14 +12,14 @@ struct claim {
 };
 
 /*
- * Takes the lock file @path, made if needed. 0; -EADDRINUSE: *ret_pid has it, 0 if that cannot be
- * told; -ENOLCK: what lies there is no lock file of ours; -ENOMEM, or what open() says. Closing any
- * descriptor of the file in this process ends the lock.
+ * Locks the file @path, which is created if it is missing. Returns 0; -EADDRINUSE: the process
+ * *ret_pid holds it (0: unknown); -ENOLCK: the file is not a lock file of ours; -ENOMEM, or an
+ * error of open(). Closing any descriptor of the file in this process releases the lock.
  */
 int claim_take(const char *path, struct claim *ret, pid_t *ret_pid);
 
-/* Likewise, but one that is just about to exit is waited for. */
+/* The same, but waits a while for a holder that is about to exit. */
 int claim_wait(const char *path, struct claim *ret, pid_t *ret_pid);
 
-/* Takes the file away, too. */
+/* Releases the lock and removes the file. */
 void claim_release(struct claim *claim);

@@ -11,10 +11,13 @@
 #include "proto/base/clock.h"
 
 #define LOG_LINE_BYTES 1024
-/* A few bad peers are shown in full; a flood of them must not fill the journal. */
+/* A few bad peers are logged in full; a flood of them must not fill the journal. */
 #define LOG_PEER_LINES 20u
 #define LOG_PEER_NS    5000000000ull
-/* The same of the same user once a minute, and then how often; of so many users and reasons. */
+/*
+ * The same refusal of the same user is logged once a minute, later with a count. This many users
+ * and reasons are remembered.
+ */
 #define LOG_REFUSAL_NS 60000000000ull
 #define LOG_REFUSALS   32u
 
@@ -23,7 +26,7 @@ static bool is_journal;
 
 struct log_limit {
 	const char *what;
-	uint64_t window_ns; /* when it began */
+	uint64_t window_ns; /* start of the current window */
 	unsigned lines;
 	unsigned suppressed;
 };
@@ -31,7 +34,7 @@ static struct log_limit peer_limit = {.what = "about peers"};
 static struct log_limit event_limit = {.what = "about sessions"};
 
 static struct log_refusal {
-	uint64_t said_ns; /* 0: not in use */
+	uint64_t said_ns; /* time of the log line; 0: not in use */
 	unsigned owner;
 	unsigned again;
 	char text[LOG_REFUSAL_BYTES];
@@ -43,7 +46,10 @@ void log_init(bool is_verbose)
 	is_journal = getenv("JOURNAL_STREAM") != NULL;
 }
 
-/* What a peer says may be in it: a line stays one, and steers nobody's terminal. */
+/*
+ * The line may hold text that a peer chose: replaces control characters, so that it stays one line
+ * and cannot control a terminal.
+ */
 static void make_plain(char *line)
 {
 	for (uint8_t *at = (uint8_t *)line; *at; at++) {
@@ -55,7 +61,7 @@ static void make_plain(char *line)
 	}
 }
 
-/* One write per line, so that lines of two programs on one terminal stay whole. */
+/* Writes each line with one write, so that lines of two programs on one terminal stay whole. */
 __attribute__((format(printf, 2, 0))) static void print_line(
 	int level, const char *format, va_list arguments)
 {
@@ -137,7 +143,9 @@ static void forget_refusal(struct log_refusal *refusal)
 	refusal->said_ns = 0;
 }
 
-/* The one of @owner and @text, or a free place, or the oldest one's. */
+/*
+ * Returns the entry of @owner and @text, or a free one, or the oldest one after logging its count.
+ */
 static struct log_refusal *find_refusal(unsigned owner, const char *text)
 {
 	struct log_refusal *oldest = &refusals[0];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * One line a call to stderr (with the journal's level prefix where stderr is the journal).
- * Loop thread: the server and session edge log, what lies below them returns errors. Bytes of
- * a peer never come here: log its uid and pid. Warnings about peers are rate limited.
+ * Writes one line to stderr per call, with the journal's level prefix if stderr is the journal.
+ * Loop thread: server and session log, the code below them returns errors. Warnings about peers are
+ * rate limited.
  */
 #include <stdbool.h>
 
@@ -14,20 +14,19 @@ void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * What peers can cause at will, a warning and an everyday event: at most LOG_PEER_LINES in
- * LOG_PEER_NS of each, the rest is counted.
+ * For lines that peers can cause at will: log_peer() is a warning, log_event() an everyday event.
+ * At most LOG_PEER_LINES of each are written per LOG_PEER_NS; the rest is counted.
  */
 void log_peer(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_event(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * @text is why a peer of @uid was refused: said once a minute for the same @owner (whom that uid
- * counts as) and reason, and then how often. The counts that wait for their minute are said by
- * log_done().
+ * Logs why a peer of @uid was refused, @text, once a minute for the same @owner (against which the
+ * limits count @uid) and reason, later with a count. log_done() writes the pending counts.
  */
 #define LOG_REFUSAL_BYTES 160
 void log_refusal(unsigned owner, unsigned uid, int pid, const char *text);
 void log_done(void);
 
-/* Only with --verbose, which puts CLOCK_MONOTONIC, in seconds, before each line. */
+/* Logs only with --verbose, which puts CLOCK_MONOTONIC, in seconds, before each line. */
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -17,18 +17,21 @@
 static bool is_passing(int error)
 {
 	switch (error) {
-	case EAGAIN: /* not read as fast as it is written */
+	case EAGAIN: /* the receiver reads more slowly than we write */
 	case EINTR:
 	case ENOBUFS:
 	case ENOMEM:
-	case ETOOMANYREFS: /* descriptors that nobody has taken out of their sockets yet */
+	case ETOOMANYREFS: /* too many descriptors are in sockets that were not read yet */
 		return true;
 	default:
 		return false;
 	}
 }
 
-/* Not by libsystemd, which brings seven more libraries into a process that starts with each job. */
+/*
+ * libsystemd is not used: it would load seven more libraries into a process that starts with each
+ * job.
+ */
 static int send_state(const char *state, int fd, int flags)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
@@ -42,7 +45,10 @@ static int send_state(const char *state, int fd, int flags)
 	CLEANUP(close_p) int socket_fd = -1;
 	size_t bytes = path ? strlen(path) : 0;
 
-	/* A path, or an abstract name; of a virtual machine's host we know nothing. */
+	/*
+	 * The address is a path or an abstract name; the vsock addresses of a virtual machine are
+	 * not supported.
+	 */
 	if (!bytes || (*path != '/' && *path != '@'))
 		return -ENOTCONN;
 	if (bytes >= sizeof(address.sun_path))
@@ -67,7 +73,10 @@ static int send_state(const char *state, int fd, int flags)
 	return is_passing(errno) ? -EAGAIN : -errno;
 }
 
-/* In a worker of the service: its supervisor, which tells whoever started us. -1: there is none. */
+/*
+ * In a worker of the service, the channel to its supervisor, which passes recorders on to the
+ * keeper. -1: there is none.
+ */
 static int supervisor = -1;
 
 void notify_to(int channel)
@@ -87,7 +96,7 @@ static int tell_supervisor(enum channel_kind kind, const char *name, int fd)
 	return r == -EPIPE ? -ENOTCONN : r;
 }
 
-/* A manager that is gone is no error. */
+/* It is no error if the service manager is gone. */
 static void tell(const char *state)
 {
 	if (supervisor < 0)
@@ -113,7 +122,7 @@ void notify_alive(void)
 	tell("WATCHDOG=1");
 }
 
-/* 0: it is not there, or is no number. */
+/* Returns 0 if the variable is missing or not a number. */
 static uint64_t number_of(const char *name)
 {
 	const char *text = getenv(name);
@@ -131,13 +140,13 @@ uint64_t notify_watchdog_us(void)
 {
 	if (supervisor >= 0)
 		return 0;
-	/* Meant for another process, whose environment we have. */
+	/* The variables are meant for another process, and we inherited them. */
 	if (getenv("WATCHDOG_PID") && number_of("WATCHDOG_PID") != (uint64_t)getpid())
 		return 0;
 	return number_of("WATCHDOG_USEC");
 }
 
-/* These do not wait: rtl run may be stopped at its terminal. */
+/* These do not block: rtl run may be stopped at its terminal. */
 int notify_keep(int fd, const char *name)
 {
 	char state[160];

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What the service manager is told, in sd_notify(3)'s protocol. When nobody listens these do
- * nothing. Loop thread.
+ * Notifies the service manager by the protocol of sd_notify(3). Without NOTIFY_SOCKET these
+ * functions do nothing. Loop thread.
  */
 #include <stdint.h>
 
-/* From now on recorders are kept by the supervisor at the other end of @channel, and nothing else
- * is said: a worker of the service. */
+/*
+ * Called in a worker of the service: from now on the supervisor at the other end of @channel keeps
+ * recorders, and nothing else is notified.
+ */
 void notify_to(int channel);
 
 void notify_ready(const char *status);
@@ -15,13 +17,14 @@ void notify_stopping(void);
 void notify_alive(void);
 
 /*
- * Keep a descriptor of @fd beyond our own life, under @name (no colon), and no longer. Who started
- * us passes it on to our successor (LISTEN_FDS, LISTEN_FDNAMES). 0; -EAGAIN: it is busy, or the
- * kernel is short of something, try again; -ENOTCONN: nobody keeps anything; -errno: it is not
- * heard, and will not be.
+ * Passes a descriptor of @fd to the keeper, which holds it under @name (no colon) beyond our own
+ * life and passes it to the next collector (LISTEN_FDS, LISTEN_FDNAMES); notify_drop() ends that.
+ * The process that started us is the keeper. Returns 0; -EAGAIN: it is busy or the kernel is short
+ * of a resource, try again; -ENOTCONN: there is no keeper; another -errno: the keeper cannot be
+ * reached.
  */
 int notify_keep(int fd, const char *name);
 int notify_drop(const char *name);
 
-/* How often notify_alive() is expected at the least, in microseconds; 0: not at all. */
+/* Interval in microseconds at which notify_alive() is expected at least; 0: not expected. */
 uint64_t notify_watchdog_us(void);

@@ -14,10 +14,16 @@
 
 #define SHARED_MODE	   0711
 #define OWN_MODE	   0700
-/* A shim is a socket, a pidfd and a recorder; CONNECTIONS_MAX of them and the databases. */
+/*
+ * Each shim takes a socket, a pidfd and a recorder; room for CONNECTIONS_MAX of them and the
+ * databases.
+ */
 #define DESCRIPTORS_WANTED 16384u
 
-/* The umask is strict, for databases; what others pass through must not follow it. */
+/*
+ * The umask is strict, for databases; a directory that other users pass through needs its exact
+ * mode.
+ */
 static int make_directory(const char *path, mode_t mode)
 {
 	if (mkdir(path, mode) < 0)
@@ -40,13 +46,13 @@ static int make_parents(const char *path, mode_t mode)
 	return r;
 }
 
-/* What a user's own collector stores in is the user's choice. */
+/* A collector that a user started may store in any directory that the user chose. */
 static bool is_trusted(const struct place *place, uid_t owner)
 {
 	return !place->is_shared || owner == 0 || owner == geteuid() || owner == place->uid;
 }
 
-/* Our own directory is put right; one that somebody else made for us is not touched. */
+/* Sets mode and owner of our own directory; a directory that another user made is left as it is. */
 static int set_right(int fd, const struct place *place, bool is_created, bool *ret_is_theirs)
 {
 	const mode_t writable = place->is_shared ? S_IWGRP | S_IWOTH : S_IWOTH;
@@ -55,7 +61,7 @@ static int set_right(int fd, const struct place *place, bool is_created, bool *r
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	/* Whoever may write there could put a link in the place of a database. */
+	/* A user that may write there could replace a database by a link. */
 	if (!is_ours && ((st.st_mode & writable) || !is_trusted(place, st.st_uid)))
 		return -EPERM;
 	if (is_ours && (st.st_mode & 0777) != (place->is_shared ? SHARED_MODE : OWN_MODE) &&
@@ -89,12 +95,12 @@ void place_raise_descriptors(void)
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= DESCRIPTORS_WANTED)
 		return;
 	limit.rlim_cur = limit.rlim_max < DESCRIPTORS_WANTED ? limit.rlim_max : DESCRIPTORS_WANTED;
-	(void)setrlimit(RLIMIT_NOFILE, &limit); /* fewer only means fewer connections */
+	(void)setrlimit(RLIMIT_NOFILE, &limit); /* fewer descriptors only mean fewer connections */
 }
 
 int place_become(uid_t uid, gid_t gid)
 {
 	if (setgroups(1, &gid) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
 		return -errno;
-	return setuid(0) == 0 ? -EPERM : 0; /* it must not come back */
+	return setuid(0) == 0 ? -EPERM : 0; /* root must be gone for good */
 }

@@ -1,30 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The directory of the store, file descriptors, and becoming the service's own user. Called by
- * main before either thread runs.
+ * Prepares the directory of the store, raises the limit of descriptors, and becomes the user of the
+ * service. Called by main before the threads start.
  */
 #include <stdbool.h>
 #include <sys/types.h>
 
 struct place {
 	const char *path;
-	bool is_system; /* the service's own, not one that the user named */
-	bool is_shared; /* others may pass through to their own directory, not list it */
-	uid_t uid;	/* the service's user; (uid_t)-1: none */
+	bool is_system; /* the default directory of the service, not one that the user named */
+	bool is_shared; /* other users may pass through to their own directory, but not list it */
+	uid_t uid;	/* the user of the service; (uid_t)-1: none */
 	gid_t gid;
 };
 
 /*
- * Makes the directory (and what is above it) where it is missing, for the service's user where
- * there is one. *ret_is_theirs: it is that user's; one that somebody else owns is not given
- * away. -EPERM: others may write there; -ENOTDIR, -ELOOP: something else lies there; or what
- * mkdir, open, fchown say.
+ * Makes the directory and its parents if they are missing, and gives it to the user of the service
+ * if there is one. *ret_is_theirs: that user owns it; a directory of another owner is not given
+ * away. -EPERM: other users may write there; -ENOTDIR, -ELOOP: another kind of file is there; or an
+ * error of mkdir(), open() or fchown().
  */
 int place_prepare(const struct place *place, bool *ret_is_theirs);
 
-/* As many file descriptors as the limits may use, where the hard limit allows it. */
+/*
+ * Raises the limit to as many descriptors as our own limits may use, if the hard limit allows it.
+ */
 void place_raise_descriptors(void);
 
-/* Gives up root for good: supplementary groups, gid, uid. */
+/* Gives up root for good: supplementary groups, gid and uid. */
 int place_become(uid_t uid, gid_t gid);

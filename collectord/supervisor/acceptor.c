@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The process that accepts. It looks at nothing but who has connected, by the kernel's word, and
- * puts the connection into the door of that tenant's worker. A connection that is not wanted, whose
- * unread messages hold descriptors of a stranger's, is closed by the end of another process. It
- * keeps nothing else that would be missed for long: where it hangs another one takes its place.
+ * The acceptor process. It reads only the credentials of a new connection, as the kernel reports
+ * them, and passes the connection through the door of that tenant's worker. A refused connection
+ * may hold unread descriptors of its peer, whose close may hang, so another process makes the last
+ * close. The acceptor has no state that is hard to replace: if it hangs, another acceptor takes its
+ * place.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,27 +28,29 @@
 #include "proto/base/limits.h"
 #include "proto/base/subordinate_uids.h"
 
-/* Connections taken in before messages of the supervisor are looked at. */
+/* Connections accepted before the acceptor reads messages of the supervisor. */
 #define BATCH		64u
-/* Of one tenant, whose worker does not take them out of its door as fast as they come. */
+/* Connections of one tenant that may wait because its worker empties the door too slowly. */
 #define PENDING_MAX	1024u
-/* Of all, so that descriptors are left to accept with. */
+/* Connections of all tenants that may wait, so that descriptors are left to accept with. */
 #define PENDING_ALL_MAX 4096u
-/* Those whose close may hang are closed together, so seldom or when there are so many. */
+/*
+ * Connections whose close may hang are closed together: when there are so many, or after this time.
+ */
 #define UNWANTED_MAX	1024u
 #define UNWANTED_NS	1000000000ull
-/* A first message is seldom longer. */
+/* Larger than almost any first message. */
 #define PEEK_BYTES	4096u
-/* Without descriptors or memory it is tried again after that. */
+/* Time until accepting is retried after descriptors or memory ran out. */
 #define PAUSE_MS	100
 
 struct door {
 	struct door *next;
 	uid_t owner;
-	int fd; /* -1: the supervisor was asked for it */
+	int fd; /* -1: requested from the supervisor */
 	int pending[PENDING_MAX];
-	unsigned first, count; /* of the ring of those that wait */
-	uint64_t round;	       /* to be said once nobody waits; 0: none */
+	unsigned first, count; /* the ring of waiting connections */
+	uint64_t round;	       /* to be confirmed when no connection waits; 0: none */
 };
 
 struct acceptor_self {
@@ -58,8 +61,8 @@ struct acceptor_self {
 	bool is_paused;
 	int unwanted[UNWANTED_MAX];
 	unsigned n_unwanted;
-	uint64_t unwanted_ns; /* since when there is one */
-	pid_t closer;	      /* 0: none */
+	uint64_t unwanted_ns; /* when the first of them was added */
+	pid_t closer;	      /* the process that closes the last batch; 0: none */
 };
 
 static void tell(const struct acceptor_self *a, enum channel_kind kind, uid_t owner, uint64_t round)
@@ -67,15 +70,18 @@ static void tell(const struct acceptor_self *a, enum channel_kind kind, uid_t ow
 	const struct channel_message message = {.kind = kind, .owner = owner, .number = round};
 	int r;
 
-	/* What the supervisor does not read yet it will. */
+	/* Waits until the supervisor has read its messages. */
 	while ((r = channel_send(a->channel, &message, -1)) == -EAGAIN)
 		(void)poll(&(struct pollfd){.fd = a->channel, .events = POLLOUT}, 1, -1);
 	if (r < 0)
-		_exit(EXIT_SUCCESS); /* it is gone */
+		_exit(EXIT_SUCCESS); /* the supervisor is gone */
 }
 
-/* The life of a process that has what is unwanted: it ends once that is closed in the acceptor, and
- * with it the last reference. Of what is not to be held up with it, it has nothing. */
+/*
+ * Runs in the process that makes the last close of the unwanted connections: it exits when the
+ * acceptor has closed its own descriptors of them. It first closes everything that must not wait
+ * for it.
+ */
 _Noreturn static void hold_unwanted(const struct acceptor_self *a, int closed)
 {
 	char byte;
@@ -94,7 +100,7 @@ _Noreturn static void hold_unwanted(const struct acceptor_self *a, int closed)
 	_exit(EXIT_SUCCESS);
 }
 
-/* False: there can be none. */
+/* Returns false if no process or pipe can be made. */
 static bool start_closer(struct acceptor_self *a)
 {
 	int closed[2];
@@ -115,8 +121,10 @@ static bool start_closer(struct acceptor_self *a)
 	return pid > 0;
 }
 
-/* Without a process that does it, or where that has too much to do, this one may hang: for a tenth
- * of a second, then another one accepts. */
+/*
+ * If no process can be started, or the running one is not done while the array is full, the
+ * acceptor closes them itself and may hang: after a tenth of a second another acceptor takes over.
+ */
 static void close_unwanted(struct acceptor_self *a)
 {
 	if (!a->n_unwanted || (a->n_unwanted < UNWANTED_MAX &&
@@ -132,8 +140,10 @@ static void close_unwanted(struct acceptor_self *a)
 	tell(a, CHANNEL_CLOSED, 0, 0);
 }
 
-/* Once nothing more can be sent: is there nothing in it but bytes? What is passed along is not
- * taken out, for closing that calls its file system. */
+/*
+ * True if the connection, which is shut down first, holds only bytes. Descriptors in it are not
+ * received, because closing them would call their file system.
+ */
 static bool is_plain(int fd)
 {
 	char bytes[PEEK_BYTES];
@@ -176,7 +186,7 @@ static void ask_for(struct acceptor_self *a, struct door *door)
 	tell(a, CHANNEL_WANT_DOOR, door->owner, 0);
 }
 
-/* False: the door is full, or gone. */
+/* Returns false if the door is full or gone. */
 static bool hand_over(struct acceptor_self *a, struct door *door, int fd)
 {
 	const struct channel_message message = {.kind = CHANNEL_CONNECTION};
@@ -186,11 +196,13 @@ static bool hand_over(struct acceptor_self *a, struct door *door, int fd)
 		ask_for(a, door);
 	if (r < 0)
 		return false;
-	close(fd); /* the door has it */
+	close(fd); /* the door holds it now */
 	return true;
 }
 
-/* What had connected when the supervisor asked is in the door, or closed. */
+/*
+ * Confirms the round: every connection made before the supervisor asked is in the door, or closed.
+ */
 static void say_accepted(struct acceptor_self *a, struct door *door)
 {
 	uint64_t round = door->round;
@@ -223,7 +235,7 @@ static void put(struct acceptor_self *a, struct door *door, int fd)
 	a->n_pending++;
 }
 
-/* What waits for it is closed. */
+/* Removes the door and refuses the connections that wait for it. */
 static void shut(struct acceptor_self *a, struct door *door)
 {
 	struct door **at = &a->doors;
@@ -276,7 +288,7 @@ static void take(struct acceptor_self *a, int fd)
 		refuse(a, fd);
 }
 
-/* True: perhaps there are more. */
+/* Returns true if more connections may be waiting. */
 static bool accept_some(struct acceptor_self *a, int listener)
 {
 	for (unsigned i = 0; i < BATCH; i++) {
@@ -294,7 +306,7 @@ static bool accept_some(struct acceptor_self *a, int listener)
 	return true;
 }
 
-/* What has connected before now; a flood that goes on is not waited out. */
+/* Accepts what has connected before now. The loop is bounded, because a flood may never end. */
 static void take_backlog(struct acceptor_self *a)
 {
 	for (size_t i = 0; i < a->s->sockets->count; i++)
@@ -316,7 +328,7 @@ static void open_door(struct acceptor_self *a, uid_t owner, int fd)
 	flush(a, door);
 }
 
-/* Its worker leaves: who comes next asks anew, and so do those who wait. */
+/* The worker of the door leaves. Waiting connections request a new door; later ones do the same. */
 static void forget(struct acceptor_self *a, struct door *door)
 {
 	if (door->count)
@@ -325,7 +337,7 @@ static void forget(struct acceptor_self *a, struct door *door)
 		shut(a, door);
 }
 
-/* A door that is full keeps its own tenant from being settled, and no other. */
+/* A full door delays the confirmation of its own tenant only. */
 static void look_for(struct acceptor_self *a, const struct channel_message *message)
 {
 	struct door *door;
@@ -382,7 +394,7 @@ static void wait_for_more(struct acceptor_self *a)
 	}
 	(void)poll(polls, n, a->is_paused || a->n_unwanted ? PAUSE_MS : -1);
 	a->is_paused = false;
-	/* Before the messages, which may end doors. */
+	/* Done before messages are read, which may free doors. */
 	for (size_t i = 1 + n_listeners; i < n; i++)
 		if (polls[i].revents)
 			flush(a, doors[i]);

@@ -25,7 +25,10 @@ static struct acceptor *find_place(struct supervisor *s)
 	for (struct acceptor *a = s->acceptors; a < s->acceptors + ACCEPTORS_MAX; a++)
 		if (!a->pid)
 			return a;
-	/* Killed before all others: the kernel has nothing to tell of it that we need. */
+	/*
+	 * Every place is taken by a process that was killed but has not ended. Reuses the place of
+	 * one: the supervisor needs no further news of it.
+	 */
 	s->next_hanging = (s->next_hanging + 1) % ACCEPTORS_MAX;
 	return &s->acceptors[s->next_hanging];
 }
@@ -82,12 +85,13 @@ uint64_t acceptors_tell(struct supervisor *s, const struct channel_message *mess
 		if (channel_send(a->channel, message, fd) == 0)
 			told |= UINT64_C(1) << i;
 		else
-			(void)kill(a->pid, SIGKILL); /* it does not read: another one will */
+			(void)kill(a->pid, SIGKILL); /* it does not read its channel: another one
+						      * will accept */
 	}
 	return told;
 }
 
-/* It is not waited for: once it has ended, its place is free. */
+/* Does not wait for its end: its place is free when the process has ended. */
 static void replace(struct supervisor *s, struct acceptor *acceptor)
 {
 	close_p(&acceptor->channel);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a tool that may see all is told of tenants without a worker: as a worker tells it, but from
- * the node's index. Who asks leaves out what workers have told.
+ * Answers a tool that may see all for the tenants without a worker: sends what a worker would send,
+ * read from the index of the node. The worker that merges the replies drops the rows of tenants
+ * whose own worker has replied.
  */
 #include <errno.h>
 #include <poll.h>
@@ -15,12 +16,12 @@
 #include "proto/base/limits.h"
 #include "proto/wire/msg.h"
 
-/* For what else is in a reply, and is short; of a part of a message: its tag and its length. */
+/* Room for the remaining, short fields of a reply; tag and length of a field. */
 #define SPARE_BYTES 4096u
 #define PART_BYTES  16u
-/* Of all tenants together, as of those that went. */
+/* Closed sessions of all tenants together; the same limit as for removed ones. */
 #define CLOSED_MAX  SESSIONS_REMOVED_MAX
-/* Who asks does not read for so long: it has no answer. */
+/* A worker that does not read the reply for so long gets none. */
 #define SEND_MS	    1000
 
 struct answer {
@@ -29,7 +30,7 @@ struct answer {
 	size_t bytes;
 };
 
-/* A copy with its texts; without memory, or room, there is none. */
+/* Adds a copy of @info with its texts; leaves it out if memory or room runs out. */
 static void add(struct answer *answer, const Rtl__SessionInfo *info)
 {
 	size_t bytes = rtl__session_info__get_packed_size(info);

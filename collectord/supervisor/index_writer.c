@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The process that writes the node's index. It holds nothing of a tenant's but, for the time that a
- * copy of its rows takes, a lock of its index to read; one that is held it passes over, and looks
- * again later.
+ * The process that writes the index of the node. While it copies the rows of a tenant it holds a
+ * read lock on that tenant's index, and nothing else of the tenant. It skips an index that is
+ * locked and retries later.
  */
 #include <errno.h>
 #include <poll.h>
@@ -21,14 +21,17 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 
-/* What could not be copied is tried again after that; told to end, so often. */
+/*
+ * Interval at which a failed copy is retried, and the number and interval of the last tries when
+ * the process is told to end.
+ */
 #define AGAIN_NS      500000000ull
 #define LAST_TRIES    20u
 #define LAST_NS	      50000000ull
-/* So is an index.db that cannot be opened. */
+/* Interval at which opening index.db is retried. */
 #define OPEN_AGAIN_NS 5000000000ull
 
-/* To be copied anew as a whole. */
+/* A tenant whose whole index is to be copied again. */
 struct late {
 	uid_t owner;
 	uint64_t due_ns;
@@ -37,8 +40,8 @@ struct late {
 struct index_writer {
 	struct node_index *node;
 	int channel;
-	bool is_over; /* nothing more is said */
-	int said;     /* the last error */
+	bool is_over; /* the supervisor has closed the channel */
+	int said;     /* the last error logged */
 	struct late late[LEDGER_TENANTS_MAX];
 	size_t n_late;
 };
@@ -59,7 +62,7 @@ static void put_off(struct index_writer *w, uid_t owner)
 		i++;
 	if (i == w->n_late) {
 		if (w->n_late == LEDGER_TENANTS_MAX)
-			return; /* there are no more tenants than that */
+			return; /* unreachable: there are never more tenants */
 		w->n_late++;
 	}
 	w->late[i] = (struct late){.owner = owner, .due_ns = clock_monotonic_ns() + AGAIN_NS};
@@ -82,8 +85,7 @@ static int copy(struct index_writer *w, uid_t owner, const char *database)
 	else
 		w->said = 0;
 	if (node_index_is_lost(w->node))
-		_exit(EXIT_FAILURE); /* for another one of us, which opens what is there, or makes
-					it */
+		_exit(EXIT_FAILURE); /* another index writer then opens or makes the file */
 	return r;
 }
 
@@ -101,14 +103,14 @@ static void hear(struct index_writer *w)
 			w->is_over = true;
 			return;
 		}
-		/* What waits for all of it waits for this, too. */
+		/* A tenant whose whole index will be copied needs no copy of one database. */
 		if (r == 1 && message.kind == CHANNEL_INDEXED && !is_late(w, message.owner) &&
 			copy(w, message.owner, message.name) < 0)
 			put_off(w, message.owner);
 	}
 }
 
-/* The one that waits for longest, and no other: what is said meanwhile goes first. */
+/* Copies only the tenant that has waited longest, because new messages come first. */
 static int try_late(struct index_writer *w, uint64_t now_ns)
 {
 	size_t first = 0;
@@ -128,7 +130,10 @@ static int try_late(struct index_writer *w, uint64_t now_ns)
 	return 0;
 }
 
-/* Workers have ended: who holds an index now is a reader of it, or a worker that hangs. */
+/*
+ * The workers have ended, so an index that is still locked is held by a reader or by a worker that
+ * hangs.
+ */
 static void try_all(struct index_writer *w)
 {
 	for (unsigned i = 0; i < LAST_TRIES && w->n_late; i++) {
@@ -139,7 +144,10 @@ static void try_all(struct index_writer *w)
 	}
 }
 
-/* What is said is of no use yet, and is not kept. False: the supervisor has ended. */
+/*
+ * Discards messages until it is time to retry, because nothing can be written yet. Returns false if
+ * the supervisor has ended.
+ */
 static bool pass_over(struct index_writer *w)
 {
 	const uint64_t until_ns = clock_monotonic_ns() + OPEN_AGAIN_NS;
@@ -159,7 +167,10 @@ static bool pass_over(struct index_writer *w)
 	return true;
 }
 
-/* Where it took more than one try, there is another one of us, which is told everything anew. */
+/*
+ * Opens index.db. If that took more than one try, messages were discarded, so the process exits and
+ * a new index writer is told everything again.
+ */
 static void open_node(struct index_writer *w, const struct config *config)
 {
 	for (unsigned tries = 0;; tries++) {

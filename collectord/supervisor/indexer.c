@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The index writer, as the supervisor sees it: it is told whose index says something else now. What
- * it could not be told it is told as "all of it" later, and so is each that takes its place; so
- * nothing is waited for, and nothing is missing in the end.
+ * The supervisor's view of the index writer: tells it which tenant's index has changed. If a
+ * message cannot be sent, the tenant is marked and later reported as a whole; a new index writer is
+ * told about all tenants. So the supervisor never waits, and no change is lost.
  */
 #include <errno.h>
 #include <signal.h>

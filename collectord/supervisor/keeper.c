@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recorders beyond the life of a worker: kept here for the next worker of the tenant, and passed on
- * to whoever started us for the next life of the service. Their worker has checked that they are
- * sealed memory: no close of one waits.
+ * Keeps recorders beyond the life of a worker: holds them for the next worker of the tenant, and
+ * passes them to the process that started the service, for the next life of the service. The worker
+ * has checked that they are sealed memory, so closing one never blocks.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static struct kept **find(struct worker *worker, const char *name)
 	return at;
 }
 
-/* False: it is to be tried again. */
+/* Returns false if it must be tried again. */
 static bool pass_on(struct supervisor *s, struct kept *kept)
 {
 	int r = kept->fd >= 0 ? notify_keep(kept->fd, kept->name) : notify_drop(kept->name);

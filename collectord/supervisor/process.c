@@ -9,7 +9,7 @@
 
 #include "collectord/supervisor/internal.h"
 
-/* linux/close_range.h; before Linux 5.9 there is none. */
+/* Calls close_range(), which exists since Linux 5.9, else closes one by one. */
 static void close_between(int first, int last)
 {
 #ifdef SYS_close_range
@@ -35,7 +35,7 @@ void process_expose(void)
 
 	if (fd < 0)
 		return;
-	(void)!write(fd, "500", 3); /* without it the kernel chooses by size alone */
+	(void)!write(fd, "500", 3); /* on failure the kernel chooses by size alone */
 	close(fd);
 }
 

@@ -21,7 +21,10 @@
 
 #define POLLS_MAX (1 + ACCEPTORS_MAX + WORKERS_MAX)
 
-/* Whose recorder it is stands first in its name, which is ours: fd_store.h. */
+/*
+ * The name of a recorder, which only the collector writes, begins with the uid of its owner:
+ * fd_store.h.
+ */
 static void take_kept(struct supervisor *s)
 {
 	for (size_t i = 0; i < s->sockets->n_kept; i++) {
@@ -105,7 +108,10 @@ static int watchdog_ms(const struct supervisor *s, int tick_ms)
 	return ms && (tick_ms < 0 || ms < tick_ms) ? ms : tick_ms;
 }
 
-/* Milliseconds until something is to be looked at; -1: a node without work costs nothing. */
+/*
+ * Returns the milliseconds until the next check, or -1 for none, so that a node without work costs
+ * nothing.
+ */
 static int next_tick_ms(const struct supervisor *s)
 {
 	bool has_waiting = s->acceptor_retry_ns != 0, is_unlisted = !s->indexer.pid;

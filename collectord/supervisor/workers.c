@@ -82,7 +82,7 @@ int workers_find_left(struct supervisor *s)
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
-/* Descriptors of the recorders that are kept for it stay open in it, under their names. */
+/* Lists the recorders kept for the worker: their descriptors stay open in it, under their names. */
 static size_t list_kept(
 	const struct worker *worker, struct listen_sockets *sockets, int *keep, size_t n)
 {
@@ -118,7 +118,7 @@ _Noreturn static void work(struct supervisor *s, struct worker *worker,
 	_exit(status);
 }
 
-/* Both ends of both pairs, but for what fails. */
+/* Makes both pairs or none. */
 static int make_pairs(int channel[2], int door[2])
 {
 	int r = channel_pair(channel);
@@ -142,7 +142,7 @@ static int start(struct supervisor *s, struct worker *worker)
 
 	if (r < 0)
 		return r;
-	/* Of those that were passed it is known whether somebody listened before us. */
+	/* This flag tells the worker that connections may have been lost before it started. */
 	sockets.places[0].is_missing = worker->was_refused || s->sockets->places[0].is_missing;
 	keep[0] = channel[1];
 	keep[1] = door[1];
@@ -174,7 +174,10 @@ static int start(struct supervisor *s, struct worker *worker)
 	return 0;
 }
 
-/* Closes what waits for it; the shims among it try again. */
+/*
+ * Refuses the tenant: its acceptors close the waiting connections, and the shims among them try
+ * again.
+ */
 static void refuse(struct supervisor *s, struct worker *worker, const char *why)
 {
 	const struct channel_message message = {.kind = CHANNEL_NO_DOOR, .owner = worker->owner};
@@ -192,7 +195,7 @@ static void give_door(struct supervisor *s, struct worker *worker)
 
 	if (!worker->is_wanted || worker->door < 0 ||
 		(worker->state != WORKER_STARTING && worker->state != WORKER_READY))
-		return; /* once it has ended there is another one */
+		return; /* when it has ended, a new worker is started */
 	worker->is_wanted = false;
 	worker->has_been_told = false;
 	(void)acceptors_tell(s, &message, worker->door);
@@ -213,8 +216,10 @@ static bool is_idle(const struct worker *worker)
 	       !atomic_load(&worker->page->sessions) && !atomic_load(&worker->page->connections);
 }
 
-/* The oldest that has nothing open leaves, as if it had asked; it stays where it has after all.
- * False: there is none. */
+/*
+ * Ends the oldest idle worker, as if it had asked to go; it stays if it has become busy. Returns
+ * false if there is none.
+ */
 static bool make_room(struct supervisor *s)
 {
 	struct worker *oldest = NULL;
@@ -241,7 +246,8 @@ static void start_one(struct supervisor *s, struct worker *worker)
 	if (s->n_workers >= WORKERS_MAX) {
 		if (!make_room(s) && worker->is_wanted)
 			refuse(s, worker, "too many users at once");
-		return; /* once there is room it is started, as one that is wanted or to start */
+		return; /* it is started when there is room, because it stays wanted or marked
+			 * for a start */
 	}
 	if (clock_monotonic_ns() < worker->retry_ns) {
 		worker->is_to_start = true;
@@ -275,7 +281,7 @@ void workers_start(struct supervisor *s)
 	}
 }
 
-/* ---- what acceptors say ---------------------------------------------------------------------- */
+/* ---- messages of acceptors --------------------------------------------------------------- */
 
 void workers_want_door(struct supervisor *s, struct acceptor *acceptor, uid_t owner)
 {
@@ -291,14 +297,15 @@ void workers_want_door(struct supervisor *s, struct acceptor *acceptor, uid_t ow
 	if (worker->state == WORKER_STUCK)
 		refuse(s, worker, "its worker does not end");
 	else if (worker->state == WORKER_LEAVING)
-		worker->state = WORKER_READY; /* it was not told yet */
+		worker->state = WORKER_READY; /* it was not told to go yet */
 	if (worker->state == WORKER_NONE)
 		start_one(s, worker);
 	else
-		give_door(s, worker); /* who was told to go stays, or ends: then there is another */
+		give_door(s, worker); /* a worker that was told to go stays, or ends and is
+				       * replaced */
 }
 
-/* With a name: who connects does not find the service's sockets any more. */
+/* A name in the message means that the sockets of the service cannot be reached any more. */
 static int say_settled(const struct supervisor *s, const struct worker *worker)
 {
 	struct channel_message message = {.kind = CHANNEL_SETTLED, .number = worker->settle_number};
@@ -308,7 +315,7 @@ static int say_settled(const struct supervisor *s, const struct worker *worker)
 	return channel_send(worker->channel, &message, -1);
 }
 
-/* One that does not read its channel now is told later. */
+/* A worker whose channel is full is told later. */
 static void check_round(struct supervisor *s, struct worker *worker)
 {
 	if (worker->waits || !worker->round || !acceptors_are_there(s))
@@ -355,10 +362,12 @@ void workers_forget_acceptor(struct supervisor *s, unsigned index)
 	}
 }
 
-/* ---- what workers say ------------------------------------------------------------------------ */
+/* ---- messages of workers ----------------------------------------------------------------- */
 
-/* A tool that may see all asks each of them. Who has ended has nothing that is open: what it has
- * closed the node's index says. */
+/*
+ * Connects the worker of a tool that may see all with every running worker. A worker that has ended
+ * has no open sessions; the index of the node lists the closed ones.
+ */
 static void introduce(struct supervisor *s, struct worker *asker, uint64_t number)
 {
 	struct channel_message end = {.kind = CHANNEL_ANSWERERS_END, .number = number};
@@ -373,7 +382,10 @@ static void introduce(struct supervisor *s, struct worker *asker, uint64_t numbe
 		end.owner++;
 		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
 			continue;
-		/* Who cannot be told is one that does not answer: its end is closed here. */
+		/*
+		 * If a worker cannot be told, it counts as one that did not answer: its end is
+		 * closed here.
+		 */
 		(void)tell(w, CHANNEL_QUESTION, 0, pair[0]);
 		(void)channel_send(asker->channel, &message, pair[1]);
 		close(pair[0]);
@@ -400,7 +412,10 @@ static void give_back(struct supervisor *s, uid_t owner, uint64_t is_room)
 		(void)tell(worker, CHANNEL_GIVE_BACK, is_room, -1);
 }
 
-/* By now each has said what it has: what is too much of all was not to be seen before. */
+/*
+ * When all workers have reported their sizes, tells them to check whether all tenants together
+ * exceed a limit, which could not be seen before.
+ */
 static void weigh(struct supervisor *s)
 {
 	for (const struct worker *w = s->workers; w; w = w->next)
@@ -457,7 +472,7 @@ static void take_message(
 	}
 }
 
-/* Nothing more is heard from it; what it has open it commits before it ends. */
+/* Closes the channel of the worker, which commits its open sessions before it ends. */
 static void shut(struct worker *worker)
 {
 	close_p(&worker->channel);
@@ -467,7 +482,7 @@ static void shut(struct worker *worker)
 	worker->round = worker->waits = 0;
 }
 
-/* False: there is nothing now. */
+/* Returns false if there is no message now. */
 static bool hear_one(struct supervisor *s, struct worker *worker)
 {
 	struct channel_message message;
@@ -490,14 +505,14 @@ void workers_hear(struct supervisor *s, struct worker *worker)
 		;
 }
 
-/* What it said before its end. */
+/* Reads the messages that it sent before its end. */
 static void hear_out(struct supervisor *s, struct worker *worker)
 {
 	while (hear_one(s, worker))
 		;
 }
 
-/* ---- ends ------------------------------------------------------------------------------------ */
+/* ---- the end of a worker ----------------------------------------------------------------- */
 
 static void say_end(const struct worker *worker, int status)
 {
@@ -522,7 +537,7 @@ bool workers_ended(struct supervisor *s, pid_t pid, int status)
 		return false;
 	hear_out(s, worker);
 	shut(worker);
-	indexer_tell(s, worker, ""); /* what it could not say any more */
+	indexer_tell(s, worker, ""); /* it may not have reported its last changes */
 	had_open = worker->n_kept || atomic_load(&worker->page->sessions);
 	if (status) {
 		if (now_ns - worker->started_ns > RETRY_NS_MAX)
@@ -547,7 +562,7 @@ static void give_up(struct supervisor *s, struct worker *worker)
 {
 	log_error("uid %u: its worker does not answer: it is given up", worker->owner);
 	(void)kill(worker->pid, SIGKILL);
-	workers_hear(s, worker); /* what it has kept so far */
+	workers_hear(s, worker); /* reads which recorders it has passed so far */
 	shut(worker);
 	worker->state = WORKER_STUCK;
 	if (worker->is_wanted)
@@ -556,7 +571,10 @@ static void give_up(struct supervisor *s, struct worker *worker)
 
 void workers_watch(struct supervisor *s, uint64_t now_ns)
 {
-	/* Nobody went on while the whole machine, or the service, stood still. */
+	/*
+	 * If the checks were late, the machine or the service stood still, and no worker could make
+	 * progress.
+	 */
 	if (now_ns - s->watched_ns > GIVE_UP_NS / 2)
 		s->awake_ns = now_ns;
 	s->watched_ns = now_ns;

@@ -9,7 +9,7 @@
 
 #include "proto/base/cleanup.h"
 
-/* As much as an unprivileged process may ask for: connections of a burst lie in a door. */
+/* The most that an unprivileged process may set; a door must hold a burst of connections. */
 #define CHANNEL_BUFFER_BYTES (1 << 20)
 
 static_assert(sizeof(struct channel_message) == 16 + CHANNEL_NAME_BYTES, "no padding");
@@ -25,7 +25,7 @@ int channel_pair(int ret[2])
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ret) < 0)
 		return -errno;
-	for (int i = 0; i < 2; i++) /* less of it only means less in a burst */
+	for (int i = 0; i < 2; i++) /* a smaller buffer only holds a smaller burst */
 		(void)setsockopt(ret[i], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 	return 0;
 }

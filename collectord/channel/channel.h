@@ -1,54 +1,61 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Messages between the processes of the service: the supervisor, its workers (one a tenant), its
- * acceptors and the index writer. A channel is a pair of SOCK_SEQPACKET sockets: a message arrives
- * whole, or not at all. None of these functions waits. Any thread; one of them receives.
+ * Messages between the processes of the service: the supervisor, its workers (one for each tenant),
+ * its acceptors and the index writer. A channel is a pair of SOCK_SEQPACKET sockets: a message
+ * arrives whole or not at all. No function here blocks. Any thread may send; one thread receives.
  */
 #include <stdint.h>
 #include <sys/types.h>
 
 #define CHANNEL_NAME_BYTES 128u
 
-/* Each names its sender, and what goes along. "round" and "number" are .number. */
+/*
+ * The groups name the sender; each comment lists the fields in use. "round" and "number" are
+ * .number.
+ */
 enum channel_kind {
 	/* Worker to supervisor. */
-	CHANNEL_READY = 1, /* all that was left open is known: connections are taken */
-	CHANNEL_KEEP,	   /* name, descriptor: keep it beyond my life */
-	CHANNEL_DROP,	   /* name: no longer */
-	CHANNEL_SETTLE,	   /* number: say so when what has connected before now is in the door */
-	CHANNEL_ASK_ALL,   /* number: a connection to each worker */
-	CHANNEL_GIVE_BACK, /* owner, number: that tenant has most (1: and others need room now); to
-			    * its worker, the same */
-	CHANNEL_MAY_GO,	   /* nothing is open here */
-	CHANNEL_STAY,	   /* after CHANNEL_GO: somebody has come meanwhile */
+	CHANNEL_READY = 1, /* every session left open is known: connections are taken */
+	CHANNEL_KEEP,	   /* name, descriptor: keep the recorder beyond the life of the worker */
+	CHANNEL_DROP,	   /* name: drop it */
+	CHANNEL_SETTLE,	   /* number: answer when every connection made before now is in the door */
+	CHANNEL_ASK_ALL,   /* number: connect me with each worker */
+	CHANNEL_GIVE_BACK, /* owner, number: that tenant uses most space (1: others need room
+			    * now); forwarded to its worker */
+	CHANNEL_MAY_GO,	   /* the worker is idle */
+	CHANNEL_STAY,	   /* after CHANNEL_GO: a connection has arrived meanwhile */
 
-	/* Worker to supervisor, which passes it on to the index writer. */
-	CHANNEL_INDEXED, /* owner, name: its index says something else of that database (relative to
-			  * the store); no name: perhaps of all */
+	/* Worker to supervisor, which forwards it to the index writer. */
+	CHANNEL_INDEXED, /* owner, name: its index has changed for that database (relative to the
+			  * store); without a name, perhaps for any */
 
 	/* Supervisor to worker. */
-	CHANNEL_STOP,	       /* commit everything and end; so does the end of the channel */
-	CHANNEL_SETTLED,       /* number */
-	CHANNEL_GO,	       /* nobody will put anything into the door any more */
-	CHANNEL_QUESTION,      /* descriptor: a tool that may see all is at its other end; to the
-				* index writer with a number: closed since then, CLOCK_REALTIME */
-	CHANNEL_ANSWERER,      /* number, owner, descriptor: ask there */
-	CHANNEL_NODE_ANSWERER, /* number, descriptor: what the node's index says of sessions comes
-				* there unasked */
-	CHANNEL_ANSWERERS_END, /* number; in owner how many CHANNEL_ANSWERER should have come */
+	CHANNEL_STOP,	       /* commit everything and end; the end of the channel means the
+				* same */
+	CHANNEL_SETTLED,       /* number: the answer to CHANNEL_SETTLE */
+	CHANNEL_GO,	       /* no acceptor puts anything into the door any more */
+	CHANNEL_QUESTION,      /* descriptor: serve a tool that may see all at its other end; to
+				* the index writer with a number: include sessions closed since
+				* then, CLOCK_REALTIME */
+	CHANNEL_ANSWERER,      /* number, owner, descriptor: send the request there */
+	CHANNEL_NODE_ANSWERER, /* number, descriptor: the index of the node sends its reply
+				* there, without a request */
+	CHANNEL_ANSWERERS_END, /* number; owner is the number of CHANNEL_ANSWERER that should
+				* have come */
 
 	/* Acceptor to supervisor. */
 	CHANNEL_WANT_DOOR, /* owner */
-	CHANNEL_CLOSING,   /* what follows may hang */
-	CHANNEL_CLOSED,	   /* it did not */
-	CHANNEL_ACCEPTED,  /* owner, round: what of it had connected then is in its door */
+	CHANNEL_CLOSING,   /* the next close may hang */
+	CHANNEL_CLOSED,	   /* it did not hang */
+	CHANNEL_ACCEPTED,  /* owner, round: every connection of it made before the round is in
+			    * its door */
 
 	/* Supervisor to acceptor. */
 	CHANNEL_DOOR,	 /* owner, descriptor */
-	CHANNEL_NO_DOOR, /* owner: what comes for it is closed */
-	CHANNEL_ACCEPT,	 /* owner, round: say CHANNEL_ACCEPTED */
-	CHANNEL_FORGET,	 /* owner, round: the same, and drop its door */
+	CHANNEL_NO_DOOR, /* owner: close its connections */
+	CHANNEL_ACCEPT,	 /* owner, round: answer with CHANNEL_ACCEPTED */
+	CHANNEL_FORGET,	 /* owner, round: the same, and close its door */
 
 	/* Acceptor to worker, through its door. */
 	CHANNEL_CONNECTION, /* descriptor */
@@ -58,22 +65,23 @@ enum channel_kind {
 
 struct channel_message {
 	uint32_t kind;
-	uint32_t owner; /* of a tenant: subuids_owner() */
+	uint32_t owner; /* of the tenant: subuids_owner() */
 	uint64_t number;
 	char name[CHANNEL_NAME_BYTES]; /* ends with a NUL */
 };
 
-/* Two ends, closed on exec, neither of which waits. 0 or -errno. */
+/* Makes a channel: both ends are closed on exec and do not block. Returns 0 or -errno. */
 int channel_pair(int ret[2]);
 
 /*
- * @fd, unless it is -1, goes along and stays the caller's. 0; -EAGAIN: not read as fast as it is
- * written, or the kernel is short of something; -EPIPE: the other end is gone.
+ * Sends @message, with @fd unless it is -1; the caller keeps @fd. Returns 0; -EAGAIN: the receiver
+ * reads too slowly, or the kernel is short of a resource; -EPIPE: the other end is gone.
  */
 int channel_send(int channel, const struct channel_message *message, int fd);
 
 /*
- * 1: a message, *ret_fd is what came along, or -1; 0: the other end is closed; -EAGAIN: there is
- * none; -EBADMSG: that is no message; -EMFILE: its descriptor found no place and is lost.
+ * Returns 1: a message, with the descriptor *ret_fd or -1; 0: the other end is closed; -EAGAIN:
+ * there is none now; -EBADMSG: it is not a valid message; -EMFILE: its descriptor did not fit and
+ * is lost.
  */
 int channel_receive(int channel, struct channel_message *ret, int *ret_fd);

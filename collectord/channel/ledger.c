@@ -35,7 +35,7 @@ struct ledger_tenant *ledger_find(struct ledger *ledger, uid_t owner)
 	return NULL;
 }
 
-/* Pages are given out from the front. */
+/* Pages are assigned from the front, so the first free one ends the list. */
 struct ledger_totals ledger_totals(const struct ledger *ledger)
 {
 	struct ledger_totals totals = {0};

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What the workers of all tenants tell each other: memory that the supervisor shares with each
- * process that it forks. A tenant's page is written by its worker alone (and cleared by the
- * supervisor when that has died); it stays when the worker leaves, for what its closed sessions
- * take. Any thread.
+ * Figures that the workers of all tenants share: memory that the supervisor shares with each
+ * process that it forks. Only the worker of a tenant writes its page (the supervisor clears it when
+ * the worker has died). The page stays when the worker leaves, because it holds the size of the
+ * closed sessions. Any thread.
  */
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Users of a node that have ever stored something there. */
+/* Number of users of a node that have ever stored something there. */
 #define LEDGER_TENANTS_MAX 4096u
 
 struct ledger_tenant {
-	_Atomic uint64_t beat_ns;      /* CLOCK_MONOTONIC: when its loop and its store went on */
-	_Atomic uint64_t closed_bytes; /* what its databases take, of closed sessions ... */
-	_Atomic uint64_t open_bytes;   /* ... and of the others */
+	_Atomic uint64_t beat_ns;      /* CLOCK_MONOTONIC of the last sign of life of its loop
+					* and store */
+	_Atomic uint64_t closed_bytes; /* size of its databases of closed sessions ... */
+	_Atomic uint64_t open_bytes;   /* ... and of the other ones */
 	_Atomic uint32_t owner;	       /* subuids_owner() + 1; 0: not in use */
-	_Atomic uint32_t closed;       /* databases of closed sessions */
-	_Atomic uint32_t sessions;     /* that are open */
-	_Atomic uint32_t processes;    /* that live */
+	_Atomic uint32_t closed;       /* number of databases of closed sessions */
+	_Atomic uint32_t sessions;     /* open sessions */
+	_Atomic uint32_t processes;    /* live processes */
 	_Atomic uint32_t connections;
 	uint32_t spare;
 };
@@ -29,11 +30,14 @@ struct ledger {
 	struct ledger_tenant tenant[LEDGER_TENANTS_MAX];
 };
 
-/* Shared with whom this process forks from now on. NULL: no memory. */
+/* Shared with the processes that this process forks later. NULL: out of memory. */
 struct ledger *ledger_new(void);
 struct ledger *ledger_free(struct ledger *ledger);
 
-/* The page of @owner, a new one where it has none. NULL: there are too many. Supervisor. */
+/*
+ * Returns the page of @owner, a new one if it has none. NULL: there are too many. Called by the
+ * supervisor only.
+ */
 struct ledger_tenant *ledger_find(struct ledger *ledger, uid_t owner);
 
 struct ledger_totals {
@@ -43,5 +47,5 @@ struct ledger_totals {
 };
 struct ledger_totals ledger_totals(const struct ledger *ledger);
 
-/* Its worker has ended. */
+/* Clears the live figures, when the worker of the tenant has ended. */
 void ledger_clear_live(struct ledger_tenant *tenant);

@@ -68,14 +68,17 @@ static int open_sockets(const struct config *config, struct listen_sockets *sock
 	return r;
 }
 
-/* For processes of its job that may not come to where its socket lies. */
+/*
+ * Adds the abstract address for processes of the job that cannot access the directory of the
+ * socket.
+ */
 static void open_to_others(const struct config *config, struct listen_sockets *sockets)
 {
 	if (config->private_session && sockets->path && sockets->path[0] == '/')
 		listen_add_abstract(sockets, sockets->path);
 }
 
-/* Else it would be found out by each job, which then goes unrecorded. */
+/* Rejects a directory now. Otherwise each job would fail to open it and go unrecorded. */
 static int check_file(const char *path)
 {
 	struct stat st;
@@ -87,8 +90,10 @@ static int check_file(const char *path)
 	return -EISDIR;
 }
 
-/* Although there is a user to become; what root keeps for itself it may, and the root of a
- * namespace for a single tenant is no other user than that one. */
+/*
+ * True if the service would go on as root although it has a user to become. A private collector of
+ * root is meant to stay root, and root of a single-tenant namespace is that tenant.
+ */
 static bool stays_root(const struct config *config)
 {
 	return geteuid() == 0 && config->service_uid != (uid_t)-1 && !config->is_private &&
@@ -96,8 +101,8 @@ static bool stays_root(const struct config *config)
 }
 
 /*
- * Where the folder of @path is in the end, for root: @what is the option. A link at the very end is
- * refused by those who open it. 0, or an error that was said.
+ * Resolves the directory of @path for root; @what is the option. The code that opens the file
+ * refuses a link as its last component. Returns 0, or an error that was logged.
  */
 static int resolve(const struct config *config, const char *what, const char *path, char **ret)
 {
@@ -137,7 +142,9 @@ static int resolve_places(struct config *config)
 	return 0;
 }
 
-/* A file that the user named lies where the user wants; only our own directory is ours to make. */
+/*
+ * A database that the user named may be in any directory; only our own directory is created here.
+ */
 static int prepare_store(const struct config *config)
 {
 	const struct place place = {
@@ -171,7 +178,10 @@ static int prepare_store(const struct config *config)
 	return r;
 }
 
-/* So that two collectors never write one database: the whole place is ours, or all of a tenant. */
+/*
+ * Locks the whole store, or the part of one tenant, so that two collectors never write one
+ * database.
+ */
 static int claim_store(const struct config *config, const struct seat *seat, struct claim *ret)
 {
 	CLEANUP(free_p) char *path = NULL;
@@ -210,13 +220,13 @@ static char *folder_of(const struct config *config)
 	char *folder = strdup(config->store_path);
 	char *slash = folder && config->db_file ? strrchr(folder, '/') : NULL;
 
-	/* Absolute: there is one. */
+	/* The path is absolute, so it has a slash. */
 	if (slash)
 		slash[slash == folder] = '\0';
 	return folder;
 }
 
-/* A user's own file may fill the user's own disk; the service is a guest of the node. */
+/* A user's own collector may fill the disk of that user; the service is a guest of the node. */
 static uint64_t keep_free(const struct config *config, const char *folder)
 {
 	struct statvfs fs;
@@ -230,7 +240,10 @@ static uint64_t keep_free(const struct config *config, const char *folder)
 	return part < STORE_KEEP_FREE_BYTES ? part : STORE_KEEP_FREE_BYTES;
 }
 
-/* Without it each uid counts as itself: said, for it is less than what was promised. */
+/*
+ * Without the file each uid counts as its own owner. That is logged, because it is less than
+ * promised.
+ */
 static void read_subuids(struct config *config)
 {
 	int r = config->is_service ? subuids_read(config->subuid_file, &config->subuids) : 0;
@@ -240,7 +253,7 @@ static void read_subuids(struct config *config)
 			strerror(-r));
 }
 
-/* Of the service each tenant has an index of its own, which that tenant cannot open. */
+/* Each tenant of the service has an index of its own, in a file that the tenant cannot open. */
 static int name_index(const struct config *config, const struct seat *seat, char **ret)
 {
 	int n = 0;
@@ -283,13 +296,17 @@ static void say_ready(const struct config *config, const struct listen_sockets *
 	snprintf(status, sizeof(status), "listening on %s, storing in %s", sockets->path,
 		config->store_path);
 	log_info("%s", status);
-	/* rtl run hears it by our answer. Its address takes few messages, of any user: it may be
-	 * full, and is not read before that answer. */
+	/*
+	 * rtl run learns it from our answer to its hello. Its notify socket holds few messages of
+	 * any user, so it may be full, and rtl run does not read it before that answer.
+	 */
 	if (!config->private_session)
 		notify_ready(status);
 }
 
-/* Of a user's own collector the kernel tells all it asks: is it us, or root? */
+/*
+ * A private collector needs no check: the kernel tells it whether a peer is its own user or root.
+ */
 static int check_namespaces(const struct config *config)
 {
 	const char *what = namespace_hides_uids()   ? "user namespace, which hides the uids"
@@ -304,7 +321,7 @@ static int check_namespaces(const struct config *config)
 	return -EPERM;
 }
 
-/* @seat: of one tenant of the service; NULL: of all that comes to @sockets. */
+/* With @seat, serves one tenant of the service; with NULL, every peer that connects to @sockets. */
 static int collect(
 	const struct config *config, struct listen_sockets *sockets, const struct seat *seat)
 {
@@ -331,14 +348,17 @@ static int collect(
 	} else {
 		log_error("cannot start: %s", strerror(-r));
 	}
-	/* The store may still answer to owners that the server holds: it ends last. */
+	/* The store may still answer to owners that the server holds, so it is freed last. */
 	server_free(server);
 	store_free(store);
 	log_done();
 	return exit_code;
 }
 
-/* A process for each tenant. What is one user's alone, or one file, is one process. */
+/*
+ * Runs a process for each tenant. A private collector and one with a single file run as one
+ * process.
+ */
 static int supervise(const struct config *config, struct listen_sockets *sockets)
 {
 	CLEANUP(claim_release) struct claim claim = {.fd = -1};
@@ -362,9 +382,9 @@ static int run(const struct config *config, struct listen_sockets *sockets)
 }
 
 /*
- * A job's own collector runs on the processors that the job computes on. It gets as much of them as
- * anybody, but where none is free it takes none from a thread that has just got it. Of another
- * class, it is there because somebody wanted that.
+ * The collector of a job shares the processors of the job. SCHED_BATCH gives it its fair share, but
+ * it does not preempt a thread that has just started to run. Another scheduling class was set on
+ * purpose, so it is kept.
  */
 static void make_way(void)
 {
@@ -403,9 +423,10 @@ int main(int argc, char **argv)
 	if (config.private_session)
 		make_way();
 	log_init(config.is_verbose);
-	(void)signal(SIGPIPE, SIG_IGN); /* a peer that has gone is an error of its write */
-	(void)signal(SIGXFSZ, SIG_IGN); /* and so is a file of more than `ulimit -f` */
-	server_block_signals();		/* from here on the end tidies up: it has to be come to */
+	(void)signal(SIGPIPE, SIG_IGN); /* a write to a peer that is gone then fails */
+	(void)signal(SIGXFSZ, SIG_IGN); /* so does a write beyond `ulimit -f` */
+	server_block_signals();		/* signals now wait for the loop, so that the end can
+					 * clean up */
 	umask(0077);
 	place_raise_descriptors();
 	r = config_resolve(&config);

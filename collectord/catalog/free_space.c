@@ -15,13 +15,14 @@
 #define LOOK_NS 100000000u
 
 struct room {
-	int fd;	    /* of the reserve; -1: none */
-	int folder; /* O_PATH */
+	int fd;	    /* of the reserve file; -1: none */
+	int folder; /* opened with O_PATH */
 	uint64_t reserve_bytes;
 	uint64_t keep_free_bytes;
-	bool is_spent; /* without a file; else that tells: other processes have it, too */
+	bool is_spent; /* used only without a file; otherwise the size of the file counts,
+			* because other processes share it */
 	bool is_there;
-	uint64_t looked_ns; /* CLOCK_MONOTONIC; 0: look now */
+	uint64_t looked_ns; /* CLOCK_MONOTONIC of the last check; 0: check now */
 };
 
 int room_open_reserve(const char *folder)
@@ -38,11 +39,11 @@ int room_open_reserve(const char *folder)
 	strcpy(stpcpy(named, folder), path);
 	fd = mkostemp(named, O_CLOEXEC);
 	if (fd >= 0)
-		(void)unlink(named); /* one that stays is only an empty file */
+		(void)unlink(named); /* a file that stays is empty and harmless */
 	return fd;
 }
 
-/* Not posix_fallocate(): without the file system's help that would write it all. */
+/* posix_fallocate() is not used: on a file system without support it would write every byte. */
 static int fill(struct room *room)
 {
 	int r;
@@ -53,7 +54,7 @@ static int fill(struct room *room)
 	if (r == 0)
 		return 0;
 	r = -errno;
-	if (ftruncate(room->fd, 0) < 0) /* half of it helps nobody */
+	if (ftruncate(room->fd, 0) < 0) /* a part of the reserve is of no use */
 		return -errno;
 	return r;
 }
@@ -111,7 +112,10 @@ bool room_spend(struct room *room)
 	return ftruncate(room->fd, 0) == 0;
 }
 
-/* As anybody but root sees it. An error of statvfs() is met by the next write, too. */
+/*
+ * The free space for a user without privileges. If statvfs() fails, the next write fails too and
+ * reports it.
+ */
 static bool has_free(const struct room *room, uint64_t bytes)
 {
 	struct statvfs fs;
@@ -135,7 +139,7 @@ static bool look(struct room *room)
 {
 	uint64_t wanted = room->keep_free_bytes;
 
-	/* Also without a reserve of ours the disk is full until there is room for one. */
+	/* Without a reserve file, too, the disk counts as full until a reserve would fit. */
 	if (is_spent(room))
 		wanted += room->reserve_bytes;
 	if (!has_free(room, wanted))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Room on the file system of the databases: what must stay free there, and a reserve that is
- * given up when it is full, so that what a session ends with still fits. Store thread.
+ * Free space on the file system of the databases: how much must stay free, and a reserve that is
+ * given up when the disk is full, so that the end of a session can still be stored. Store thread.
  *
- * The reserve is a file without a name: nobody can mistake it for data, and a killed collector
- * leaves nothing behind. It is taken back before records are taken again: that is how a disk
+ * The reserve is a file without a name: it cannot be mistaken for data, and a killed collector
+ * leaves nothing behind. It is allocated again before new records are accepted: only then the disk
  * counts as no longer full.
  */
 #include <stdbool.h>
@@ -13,23 +13,26 @@
 
 struct room;
 
-/* A file without a name in @folder, empty: the reserve of several processes. -1: errno. */
+/*
+ * Opens an empty file without a name in @folder, for a reserve that several processes share.
+ * Returns -1 with errno set on failure.
+ */
 int room_open_reserve(const char *folder);
 
 /*
- * @folder: of the file system; @reserve: of room_open_reserve(), stays the caller's; -1: one of our
- * own. A reserve that does not fit is spent from the start; a file system that knows no reservation
- * goes without. -ENOMEM, or what opening @folder says.
+ * @folder selects the file system. @reserve comes from room_open_reserve() and stays the caller's;
+ * -1: makes one of its own. A reserve that does not fit counts as spent from the start; a file
+ * system without preallocation has none. -ENOMEM, or the error of opening @folder.
  */
 int room_open(const char *folder, int reserve, uint64_t reserve_bytes, uint64_t keep_free_bytes,
 	struct room **ret);
 struct room *room_close(struct room *room);
 
-/* The disk is full: the reserve is freed. True when that made room. */
+/* Called when the disk is full: frees the reserve. Returns true if that made room. */
 bool room_spend(struct room *room);
 
-/* What is free, less what has to stay so; INT64_MAX when that cannot be told. */
+/* Free bytes, less what must stay free; INT64_MAX if they cannot be determined. */
 int64_t room_left(const struct room *room);
 
-/* May records be taken? Looks at the disk ten times a second at most. */
+/* True if records may be stored. Checks the disk at most ten times a second. */
 bool room_is_there(struct room *room);

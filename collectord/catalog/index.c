@@ -25,14 +25,14 @@ static const char index_schema[] =
 	") WITHOUT ROWID;"
 	"PRAGMA application_id=1381256297;"
 	"COMMIT";
-/* From version 0, which was not numbered. */
+/* Migrates from version 0, which had no user_version. */
 static const char index_removals[] =
 	"BEGIN IMMEDIATE;"
 	"ALTER TABLE session ADD COLUMN stored INTEGER;"
 	"ALTER TABLE session ADD COLUMN bytes INTEGER;"
-	/* Why it has to stay, though it should go. */
+	/* The reason why a database must stay although it is due for removal. */
 	"ALTER TABLE session ADD COLUMN kept TEXT;"
-	/* What went. removed_realtime_ns NULL: it is going; whoever finds that finishes it. */
+	/* Removed sessions; with removed_realtime_ns NULL the removal must still be finished. */
 	"CREATE TABLE removed ("
 	"	id INTEGER PRIMARY KEY, database TEXT NOT NULL, name TEXT NOT NULL, job TEXT, "
 	"	command TEXT, uid INTEGER NOT NULL, start_realtime_ns INTEGER NOT NULL, "
@@ -40,8 +40,10 @@ static const char index_removals[] =
 	"	stored INTEGER, bytes INTEGER, why TEXT NOT NULL, removed_realtime_ns INTEGER);"
 	"PRAGMA user_version=1;"
 	"COMMIT";
-/* Who a session counts as, and a way to what retention asks for that is as long with ten sessions
- * as with ten thousand. */
+/*
+ * The tenant of a session, and indexes for the queries of retention, so that their cost does not
+ * grow with the number of sessions.
+ */
 static const char index_ways[] =
 	"BEGIN IMMEDIATE;"
 	"ALTER TABLE session ADD COLUMN tenant INTEGER;"
@@ -60,14 +62,14 @@ static const char index_ways[] =
 	"CREATE INDEX removed_going ON removed (id) WHERE removed_realtime_ns IS NULL;"
 	"PRAGMA user_version=2;"
 	"COMMIT";
-/* What rtl ls shows of a closed session, so that it need not open the file. NULL: not known. */
+/* What rtl ls shows of a closed session, so that it need not open the database. NULL: not known. */
 static const char index_counts[] =
 	"BEGIN IMMEDIATE;"
 	"ALTER TABLE session ADD COLUMN processes INTEGER;"
 	"ALTER TABLE session ADD COLUMN dispatched INTEGER;"
 	"ALTER TABLE session ADD COLUMN lost INTEGER;"
 	"ALTER TABLE session ADD COLUMN simulated INTEGER;"
-	/* The file's last change. It holds another one: the file says something else now. */
+	/* Last change of the file. If the file has a newer one, the counts are outdated. */
 	"ALTER TABLE session ADD COLUMN changed_ns INTEGER;"
 	"PRAGMA user_version=3;"
 	"COMMIT";
@@ -109,7 +111,10 @@ static int check_origin(sqlite3 *db)
 	return database_errno(step);
 }
 
-/* It is small: what cannot be read is met now, while something can be done about it. */
+/*
+ * The index is small, so the whole file is checked when it is opened, while damage can still be
+ * handled.
+ */
 static int read_all(sqlite3 *db)
 {
 	sqlite3_stmt *statement = NULL;
@@ -125,7 +130,7 @@ static int read_all(sqlite3 *db)
 	return r;
 }
 
-/* The first column of @sql's first row, @text (NULL: none) being its parameter. */
+/* Reads the first column of the first row of @sql, whose parameter is @text unless that is NULL. */
 static int index_number(sqlite3 *db, const char *sql, const char *text, int *ret)
 {
 	sqlite3_stmt *statement = NULL;
@@ -164,8 +169,10 @@ static void tenant_of(sqlite3_context *context, int count, sqlite3_value **value
 		context, subuids_owner(index->subuids, (uid_t)sqlite3_value_int64(values[0])));
 }
 
-/* As of now a tenant is whom a uid counts as. Mostly that is in the rows already: nothing is
- * written then, for which a full disk would have no room. */
+/*
+ * Updates the tenant of every row to the current owner of its uid. Usually no row differs and
+ * nothing is written, so this works on a full disk.
+ */
 static int count_tenants(struct index *index)
 {
 	int r = database_errno(sqlite3_create_function_v2(index->db, "tenant_of", 1,
@@ -212,7 +219,7 @@ static int is_empty(sqlite3 *db, bool *ret)
 	return r;
 }
 
-/* 1: made; 0: it was there, and can be one. */
+/* Returns 1 if the file was created, 0 if it existed and may be an index. */
 static int make_or_check(const char *path)
 {
 	int r = storage_create_file(path, true);
@@ -275,7 +282,7 @@ void index_say_changed(const struct index *index, const char *database)
 		index->changed(database, index->changed_data);
 }
 
-/* Of @table what both have, whatever their versions are. */
+/* Copies the columns of @table that both databases have, whatever their versions. */
 static int take_table(struct index *index, const char *table, uid_t tenant)
 {
 	CLEANUP(free_p) char *sql = NULL;
@@ -351,11 +358,11 @@ const char *index_file_path(const struct index *index)
 	return sqlite3_db_filename(index->db, "main");
 }
 
-/* PARENT/UID/NAME of where the store was, PARENT ending with a slash. */
+/* A database was PARENT/UID/NAME in the old place of the store; PARENT ends with a slash. */
 #define OTHERS	  "replace(database, '/', '')"
 #define PARENT	  "rtrim(rtrim(rtrim(database, " OTHERS "), '/'), " OTHERS ")"
 #define ELSEWHERE "substr(database, 1, length(?1)) <> ?1"
-/* A row that is here already was put since: it is the newer one. */
+/* If the new path has a row already, that row is newer and stays. */
 #define SETTLE(table)                                                                              \
 	"UPDATE OR IGNORE " table " SET database = ?1 || substr(database, length(" PARENT          \
 	") + 1) WHERE " ELSEWHERE
@@ -387,7 +394,7 @@ int index_settle(struct index *index)
 	if (r == 0)
 		r = settle_table(index, SETTLE("removed"), folder);
 	index_totals_forget(index);
-	if (sqlite3_total_changes(index->db)) /* since it was opened */
+	if (sqlite3_total_changes(index->db)) /* since the index was opened */
 		index_say_changed(index, NULL);
 	return r;
 }
@@ -428,7 +435,7 @@ int index_put(struct index *index, const struct index_entry *entry)
 	return r;
 }
 
-/* Copied first: the rows must not change below the statement that reads them. */
+/* The paths are copied first, because @take may change rows while the statement reads them. */
 static int list_open(struct index *index, unsigned max, char **paths, unsigned *ret_count)
 {
 	sqlite3_stmt *statement = NULL;

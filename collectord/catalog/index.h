@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The index of a store, of a service that of a tenant: every session, open and closed, and where
- * its database lies. Small, written when a session opens and when it closes; its loss loses no
- * data. Store thread.
+ * The index of a store, or of one tenant of the service: every session, open and closed, and the
+ * path of its database. It is small and written when a session opens and closes; no data is lost
+ * with it. Store thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,44 +13,44 @@ struct index;
 struct subuids;
 
 /*
- * Opens or makes @path (*@ret_is_new: it was made, or says nothing). -EMEDIUMTYPE: not an index of
- * ours; -EUCLEAN: damaged; -EPERM: not a file that we may write; database_errno().
+ * Opens or creates @path; *@ret_is_new: it was created, or is empty. -EMEDIUMTYPE: not an index of
+ * rtl; -EUCLEAN: damaged; -EPERM: not a file that we may write; database_errno().
  */
 int index_open(
 	const char *path, const struct subuids *subuids, struct index **ret, bool *ret_is_new);
 struct index_state {
 	bool is_new;
-	int damage;  /* 0: it was whole; else why it went aside */
-	char *aside; /* where to; to be freed */
+	int damage;  /* 0: it was intact; else why it was set aside */
+	char *aside; /* its new path; the caller frees it */
 };
-/* The same; in the place of one that is damaged, or none of ours, another one is made. */
+/* The same, but sets a damaged or foreign file aside and creates a new one. */
 int index_open_or_renew(const char *path, const struct subuids *subuids, struct index **ret,
 	struct index_state *ret_state);
 struct index *index_close(struct index *index);
 
 /*
- * From now on @changed is called after each change, with the database whose rows it was about, or
- * NULL: with any. It must not call back.
+ * Registers @changed, which is called after each change with the database whose rows have changed,
+ * or NULL for any. It must not call the index.
  */
 void index_watch(
 	struct index *index, void (*changed)(const char *database, void *data), void *data);
 
 /*
- * Into an index that says nothing: what another one, of any version, says of @tenant, all of it or
- * none. What cannot be read there is not missed. database_errno().
+ * Copies the rows of @tenant from another index of any version into this empty one, all of them or
+ * none. The caller may ignore an error: the databases hold what the rows say. database_errno().
  */
 int index_take_over(struct index *index, const char *path, uid_t tenant);
 
-/* Its path, absolute; as long as it is open. */
+/* The absolute path of its file, valid while it is open. */
 const char *index_file_path(const struct index *index);
 
-/* The store was moved, or is a copy: its databases are those that lie here, and no others. */
+/* Adapts the index to a store that was moved or copied: changes the paths to this store. */
 int index_settle(struct index *index);
 
-/* Of a closed session, beside what retention needs. */
+/* Counts of a closed session that retention does not need. */
 struct index_counts {
-	uint64_t changed_ns; /* the last change of its file, CLOCK_REALTIME; 0: none of this is
-				known */
+	uint64_t changed_ns; /* CLOCK_REALTIME of the last change of the file; 0: no count is
+			      * known */
 	uint64_t dispatched;
 	uint64_t lost;
 	uint32_t processes;
@@ -58,7 +58,7 @@ struct index_counts {
 };
 
 struct index_entry {
-	const char *database; /* absolute path; with name the key */
+	const char *database; /* absolute path; the key together with name */
 	const char *name;
 	const char *job;     /* NULL: unknown */
 	const char *command; /* NULL: unknown */
@@ -67,34 +67,44 @@ struct index_entry {
 	uint64_t end_realtime_ns; /* 0: open */
 	bool is_complete;
 	const char *line; /* NULL: open */
-	uint64_t stored;  /* dispatches */
-	uint64_t bytes;	  /* 0: not known */
+	uint64_t stored;  /* number of stored dispatches */
+	uint64_t bytes;	  /* 0: unknown */
 	struct index_counts counts;
 };
 
 int index_put(struct index *index, const struct index_entry *entry);
 
-/* Calls @take with each database that is said to be open, at most @max; it may call index_put(). */
+/* Calls @take with at most @max databases that have an open session. @take may call index_put(). */
 int index_each_open(struct index *index, unsigned max,
 	void (*take)(const char *database, void *data), void *data);
 
-/* Is @database known, and every session of it closed? 1, 0, or database_errno(). */
+/* Returns 1 if @database is known and all its sessions are closed, else 0, or database_errno(). */
 int index_is_closed(struct index *index, const char *database);
 
-/* The open session of the uid, job and name (perhaps with something behind a '-') of @like that
- * began last, when @skip others are left out. Both texts are to be freed. 1, 0: none;
- * database_errno(). */
+/*
+ * Finds the newest open session with the uid, job and name of @like (the name may be followed by
+ * '-' and more), after skipping @skip others. The caller frees both texts. Returns 1, 0 if there is
+ * none, or database_errno().
+ */
 int index_find_open(struct index *index, const struct index_entry *like, unsigned skip,
 	char **ret_database, char **ret_name);
 
-/* Calls @take with the latest @max sessions that were closed since then, the oldest first. */
+/*
+ * Calls @take with the latest @max sessions that were closed at @since_realtime_ns or later, oldest
+ * first.
+ */
 int index_each_closed_since(struct index *index, uint64_t since_realtime_ns, unsigned max,
 	void (*take)(const struct index_entry *entry, void *data), void *data);
 
-/* The file @path of sessions is @aside now, and they have ended with @line. database_errno(). */
+/*
+ * Records that the database @path was renamed to @aside and that its sessions ended with @line.
+ * database_errno().
+ */
 int index_set_aside(struct index *index, const char *path, const char *aside, const char *line);
 
-/* Calls @take with each open session of @path: its name, job, command and uid. How many, or
- * database_errno(). */
+/*
+ * Calls @take with the name, job, command and uid of each open session of @path. Returns their
+ * number, or database_errno().
+ */
 int index_each_session(struct index *index, const char *path,
 	void (*take)(const struct index_entry *entry, void *data), void *data);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* What the files of the index share: index.c, index_removed.c for what goes, and index_totals.c for
- * what there is of each tenant. */
+/*
+ * Shared by the files of the index: index.c, index_removed.c for removals, and index_totals.c for
+ * the sums of each tenant.
+ */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sqlite3.h>
@@ -10,8 +12,11 @@
 struct index_tenant;
 struct subuids;
 
-/* The sessions of the database in @path, a text's place in a statement, and of what was set aside
- * of it: that belongs to the one that has its name now. As a range: it is looked up. */
+/*
+ * Selects the sessions of the database @path, a parameter of the statement, and of files that were
+ * set aside from it: they belong to the database that has the path now. The range condition allows
+ * an index lookup.
+ */
 #define INDEX_OF_DATABASE(path)                                                                    \
 	"(database = " path " OR (database >= " path " || '.corrupt-' AND database < " path        \
 	" || '.corrupt.'))"
@@ -19,23 +24,32 @@ struct subuids;
 struct index {
 	sqlite3 *db;
 	sqlite3_stmt *put;
-	sqlite3_stmt *knows;	       /* NULL: nobody has asked yet */
-	const struct subuids *subuids; /* a tenant is whom a uid counts as */
+	sqlite3_stmt *knows;	       /* prepared on first use */
+	const struct subuids *subuids; /* maps a uid to its tenant */
 	struct index_tenant *tenants;  /* by uid */
-	bool has_totals;	       /* of all rows; else they are read when somebody asks */
-	uint64_t removed;	       /* rows of what went */
-	void (*changed)(const char *database, void *data); /* NULL: nobody wants to hear it */
+	bool has_totals;	       /* the sums cover all rows; otherwise they are read when
+					* needed */
+	uint64_t removed;	       /* number of rows of removed sessions */
+	void (*changed)(const char *database, void *data); /* NULL: no callback */
 	void *changed_data;
 };
 
-/* Its rows of @database are others now, and committed; NULL: of any. */
+/*
+ * Reports that the rows of @database have changed and are committed; NULL: those of any database.
+ */
 void index_say_changed(const struct index *index, const char *database);
 
-/* Around each change of the rows of @database; what cannot be counted is read anew. */
+/*
+ * Called before and after each change of the rows of @database. If the sums cannot be adjusted,
+ * they are read again.
+ */
 void index_totals_before(struct index *index, const char *database);
 void index_totals_after(struct index *index, const char *database);
-/* So many rows more, or less, tell of what went of @tenant. */
+/* Adds @more, which may be negative, to the number of removed sessions of @tenant. */
 void index_totals_removed(struct index *index, uid_t tenant, int64_t more);
-/* Of whom most rows tell. False: nobody, or they cannot be counted. */
+/*
+ * Finds the tenant with most rows of removed sessions. Returns false if there are none, or if they
+ * cannot be counted.
+ */
 bool index_totals_most_removed(struct index *index, uid_t *ret);
 void index_totals_forget(struct index *index);

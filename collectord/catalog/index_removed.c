@@ -13,11 +13,11 @@
 #include "proto/base/limits.h"
 
 #define OF_DATABASE INDEX_OF_DATABASE("?1")
-/* What both tables say of a session. */
+/* The columns that both tables have. */
 #define SESSION                                                                                    \
 	"database, name, job, command, uid, start_realtime_ns, end_realtime_ns, complete, "        \
 	"completeness, stored, bytes, tenant"
-/* Sizes that are looked up in one transaction. */
+/* Number of sizes determined in one transaction. */
 #define WEIGHED_AT_ONCE 64
 
 static void finalize_p(sqlite3_stmt **statement)
@@ -46,7 +46,7 @@ static int put_bytes(struct index *index, const char *database, uint64_t bytes)
 	return r;
 }
 
-/* 1: there was one; 0: none is left. */
+/* Returns 1 if a size was determined, 0 if none was missing. */
 static int weigh_one(struct index *index, uint64_t (*bytes_of)(const char *database))
 {
 	CLEANUP(free_p) char *database = NULL;
@@ -96,7 +96,7 @@ int index_weigh(struct index *index, uint64_t (*bytes_of)(const char *database))
 	return r < 0 ? r : more;
 }
 
-/* Those that nothing speaks against, of one tenant or of all: the first is meant. */
+/* The oldest closed database of one tenant or of all, without those that must be kept. */
 #define OLDEST(of)                                                                                 \
 	"SELECT database, uid, end_realtime_ns, bytes FROM session s WHERE " of                    \
 	"end_realtime_ns IS NOT NULL AND kept IS NULL AND NOT EXISTS (SELECT 1 FROM session o "    \
@@ -141,7 +141,7 @@ int index_kept_bytes(struct index *index, uint64_t *ret)
 	return database_errno(step);
 }
 
-/* @sql of two texts. */
+/* Runs @sql with up to two texts as parameters. */
 static int run(struct index *index, const char *sql, const char *first, const char *second)
 {
 	CLEANUP(finalize_p) sqlite3_stmt *statement = NULL;
@@ -175,7 +175,10 @@ int index_unkeep(struct index *index, const char *why)
 	return r;
 }
 
-/* Out of the sums, before they go: how many rows there are, and whose. */
+/*
+ * Subtracts the sessions of @database from the sums before they are removed. Returns their number
+ * and tenant.
+ */
 static int take_out(struct index *index, const char *database, uid_t *ret_tenant, int64_t *ret_rows)
 {
 	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
@@ -219,8 +222,10 @@ int index_begin_removal(struct index *index, const char *database, const char *w
 	return r;
 }
 
-/* Of long ago nobody asks. Of whom most is told the oldest is forgotten: so nobody's removals make
- * those of another be forgotten. */
+/*
+ * Limits the rows of removed sessions: deletes the oldest one of the tenant with most rows, so that
+ * the removals of one tenant do not displace those of another.
+ */
 static int trim(struct index *index)
 {
 	uid_t tenant;
@@ -236,7 +241,7 @@ static int trim(struct index *index)
 		sqlite3_bind_int64(statement, 1, tenant);
 		r = database_run(statement);
 		if (r < 0 || !sqlite3_changes(index->db))
-			return r; /* all of them are just going */
+			return r; /* all its removals are still under way */
 		index_totals_removed(index, tenant, -1);
 	}
 	return 0;
@@ -274,7 +279,7 @@ int index_take_gone(struct index *index, const char *database, const char *why)
 
 	if (r < 0)
 		return r;
-	/* Rare enough for the sums to be read anew. */
+	/* This is rare, so the sums are simply read again. */
 	index_totals_forget(index);
 	r = run(index,
 		"INSERT INTO removed (" SESSION ", why) SELECT " SESSION ", ?2 FROM session "
@@ -346,9 +351,12 @@ int index_each_going(struct index *index,
 	}
 }
 
-/* Of each tenant the latest ones: one who had much removed leaves room for what the others had. */
+/*
+ * Ranks the removals of each tenant, so that a tenant with many removals leaves room for the
+ * others.
+ */
 #define RANK ", row_number() OVER (PARTITION BY tenant ORDER BY id DESC) AS rank"
-/* A path may have been that of others, which went before. */
+/* Earlier databases may have had the same path, so only the last removal counts. */
 #define LATEST_OF_DATABASE                                                                         \
 	OF_DATABASE " AND removed_realtime_ns = (SELECT max(removed_realtime_ns) FROM removed "    \
 		    "WHERE " OF_DATABASE ")"

@@ -1,50 +1,69 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The index of closed sessions that go: which is the oldest, that it is going, and that it went.
- * A database may hold several sessions; it goes when all of them are closed. Store thread.
- * All return database_errno() or what is said.
+ * The part of the index for removals: finds the oldest closed database, and records that it is
+ * being removed and that it was removed. A database may hold several sessions and is removed when
+ * all of them are closed. Store thread. Every function returns database_errno() on failure.
  */
 #include "collectord/catalog/index.h"
 
-/* Sizes that are not known yet, @bytes_of() tells some of them. 1: there are more; 0. */
+/* Determines some of the missing sizes by @bytes_of(). Returns 1 if more are missing, else 0. */
 int index_weigh(struct index *index, uint64_t (*bytes_of)(const char *database));
 
 #define INDEX_ANY ((uid_t)-1)
 
 struct index_closed {
-	char *database; /* to be freed */
+	char *database; /* the caller frees it */
 	uid_t uid;
-	uint64_t end_ns; /* CLOCK_REALTIME, of its last session */
+	uint64_t end_ns; /* CLOCK_REALTIME of the end of its last session */
 	uint64_t bytes;
 };
 
-/* The database of @tenant that was closed first and has no reason to be kept. 1; 0: there is none.
+/*
+ * Finds the database of @tenant that was closed first and that may be removed. Returns 1, or 0 if
+ * there is none.
  */
 int index_find_oldest(struct index *index, uid_t tenant, struct index_closed *ret);
 
-/* It must stay, and is passed over until index_unkeep() of @why, NULL: of whatever. */
+/*
+ * Excludes @database from removal until index_unkeep() is called with the same @why; index_unkeep()
+ * with NULL ends every exclusion.
+ */
 int index_keep(struct index *index, const char *database, const char *why);
 int index_unkeep(struct index *index, const char *why);
-/* What those take that must stay. */
+/* Size of the databases that are excluded. */
 int index_kept_bytes(struct index *index, uint64_t *ret);
 
-/* The sessions of @database, and what was set aside of it, are going; then: are gone. */
+/*
+ * Begins and ends the removal of the sessions of @database and of files that were set aside from
+ * it.
+ */
 int index_begin_removal(struct index *index, const char *database, const char *why);
 int index_end_removal(struct index *index, const char *database);
 
-/* Its file is not there any more, whoever took it: so are its sessions, open or not. */
+/*
+ * Records that the file of @database is missing, for whatever reason, and its sessions with it,
+ * open or not.
+ */
 int index_take_gone(struct index *index, const char *database, const char *why);
 
-/* Is there a session of @database, or of what was set aside of it, or is it just going? 1, 0. */
+/*
+ * Returns 1 if @database, or a file set aside from it, has a session or is being removed, else 0.
+ */
 int index_knows(struct index *index, const char *database);
 
-/* One reading of the index for all that is asked until index_read_end(): each by itself locks and unlocks
- * its file, ten system calls. What fails here only takes longer. Nothing may be changed between. */
+/*
+ * Runs all queries until index_read_end() in one read transaction. Otherwise each query locks and
+ * unlocks the file, which takes ten system calls. A failure here only makes them slower. The index
+ * must not be changed in between.
+ */
 void index_read_begin(struct index *index);
 void index_read_end(struct index *index);
 
-/* Each database that is going; *@is_there: there is another one of its name. Copied first. */
+/*
+ * Calls @take for each database whose removal is under way. @is_there: a new database has the same
+ * path. Each row is copied before the call.
+ */
 int index_each_going(struct index *index,
 	void (*take)(const char *database, uid_t uid, bool is_there, void *data), void *data);
 
@@ -54,7 +73,10 @@ struct index_removed {
 	uint64_t removed_ns; /* CLOCK_REALTIME */
 };
 
-/* The sessions of @database that went last (NULL: of any that went, of each tenant
- * SESSIONS_REMOVED_PER_UID_MAX at most), the latest @max of them, oldest first. */
+/*
+ * Calls @take with the sessions of @database that were removed last; with NULL, with removed
+ * sessions of all databases, at most SESSIONS_REMOVED_PER_UID_MAX of each tenant. Passes the latest
+ * @max of them, oldest first.
+ */
 int index_each_removed(struct index *index, const char *database, unsigned max,
 	void (*take)(const struct index_removed *removed, void *data), void *data);

@@ -11,11 +11,11 @@
 
 struct index_tenant {
 	UT_hash_handle hh;
-	bool is_lost; /* the table could not grow for it */
+	bool is_lost; /* the hash table could not grow for it */
 	uid_t uid;
 	uint64_t closed_bytes;
 	unsigned closed;
-	unsigned removed; /* rows */
+	unsigned removed; /* number of rows */
 };
 
 static void finalize_p(sqlite3_stmt **statement)
@@ -35,7 +35,7 @@ void index_totals_forget(struct index *index)
 	index->removed = 0;
 }
 
-/* NULL: no memory. */
+/* Returns NULL if memory runs out. */
 static struct index_tenant *tenant_of(struct index *index, uid_t uid)
 {
 	struct index_tenant *tenant;
@@ -57,7 +57,7 @@ static struct index_tenant *tenant_of(struct index *index, uid_t uid)
 static int read_closed(struct index *index)
 {
 	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
-	/* In the order of the key; grouped by tenant, too, all would be sorted. */
+	/* Grouped by the key alone: grouping by tenant as well would sort all rows. */
 	int step, r = database_prepare(index->db, &row,
 			  "SELECT tenant, max(coalesce(bytes, 0)) FROM session GROUP BY database "
 			  "HAVING count(*) = count(end_realtime_ns)");
@@ -110,7 +110,7 @@ static int read_totals(struct index *index)
 	return r;
 }
 
-/* Of @database, once all its sessions are closed. */
+/* Adds or subtracts @database if all its sessions are closed. */
 static int count(struct index *index, const char *database, bool is_more)
 {
 	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;

@@ -13,11 +13,16 @@
 #include "proto/base/limits.h"
 #include "proto/names/schema.h"
 
-/* A worker commits a row in some milliseconds. One that holds its index for longer is asked again
- * later: the others' are not to wait for it. */
+/*
+ * A worker commits a row within milliseconds. An index that is locked for longer is tried again
+ * later, so that other tenants do not wait for it.
+ */
 #define TENANT_BUSY_MS 20u
 
-/* Last whose it is: by the name of the file, not by what stands there. */
+/*
+ * The columns read from a tenant's index. The tenant is not read but derived from the name of the
+ * file.
+ */
 #define SESSION                                                                                    \
 	"database, name, job, command, uid, start_realtime_ns, end_realtime_ns, complete, "        \
 	"completeness, stored, bytes"
@@ -26,13 +31,16 @@
 #define ALL_OURS    "tenant = ?1"
 #define OF_DATABASE "tenant = ?1 AND " INDEX_OF_DATABASE("?2")
 
-/* What a tenant's index said, until it is in the copy: none is read while the copy is written. */
+/*
+ * Holds the rows of a tenant's index until they are in the copy, so that the tenant's index is not
+ * locked while the copy is written.
+ */
 static const char came_sql[] =
 	"PRAGMA temp_store=MEMORY;"
 	"CREATE TEMP TABLE came AS SELECT " SESSION_ALL ", tenant FROM session WHERE 0;"
 	"CREATE TEMP TABLE came_removed AS SELECT " REMOVED_ALL ", tenant FROM removed WHERE 0";
 
-/* ?1 is the tenant, the columns of what was read of it are the parameters from ?2 on. */
+/* ?1 is the tenant; the columns that were read are the parameters from ?2 on. */
 static const char take_session[] =
 	"INSERT INTO came VALUES (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
 	"?16, ?17, ?18, ?1)";
@@ -40,8 +48,10 @@ static const char take_removed[] =
 	"INSERT INTO came_removed VALUES (?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
 	"?1)";
 
-/* Only what differs is written. What went stays, also where its tenant's index does not say so any
- * more: it may have been lost, or have had no room for it. */
+/*
+ * Writes only what differs. Removed sessions stay even if the tenant's index no longer lists them:
+ * it may have been lost, or have dropped them for lack of room.
+ */
 #define COPY(which)                                                                                \
 	{                                                                                          \
 		"DELETE FROM session WHERE " which                                                 \
@@ -55,14 +65,17 @@ static const char take_removed[] =
 			", tenant FROM removed WHERE " which                                       \
 			") ORDER BY removed_realtime_ns IS NULL, removed_realtime_ns"              \
 	}
-/* What its worker has not settled yet, after the store was moved, is not what there is. */
+/*
+ * Rows with a path outside the store are skipped: the store was moved, and the worker has not
+ * adapted them yet.
+ */
 #define BELOW		     "substr(database, 1, length(?1)) = ?1"
 #define READ(columns, table) "SELECT " columns " FROM " table
 
 enum {
 	COPY_STATEMENTS = 4,
 };
-/* Of all that a tenant's index says; of one database. */
+/* Statements for the whole index of a tenant, and for one database. */
 static const struct {
 	const char *read_session;
 	const char *read_removed;
@@ -73,7 +86,7 @@ static const struct {
 	{READ(SESSION_ALL, "session WHERE ") INDEX_OF_DATABASE("?1"),
 		READ(REMOVED_ALL, "removed WHERE ") INDEX_OF_DATABASE("?1"), COPY(OF_DATABASE)},
 };
-/* Of whom most is told the oldest is forgotten, as each tenant's index does it. */
+/* Deletes the oldest removal of the tenant with most rows, as the index of each tenant does. */
 static const char trim_sql[] =
 	"DELETE FROM removed WHERE id IN (SELECT id FROM (SELECT id, row_number() OVER (PARTITION "
 	"BY tenant ORDER BY removed_realtime_ns IS NULL DESC, removed_realtime_ns DESC, id DESC) "
@@ -81,8 +94,8 @@ static const char trim_sql[] =
 
 struct node_index {
 	struct index *index;
-	char *folder; /* absolute, without links, and with a slash behind it */
-	bool is_lost; /* what happens to it does not pass */
+	char *folder; /* absolute, without symbolic links, with a trailing slash */
+	bool is_lost; /* an error occurred that will not pass */
 };
 
 static void finalize_p(sqlite3_stmt **statement)
@@ -101,7 +114,9 @@ static int prepare(struct node_index *node)
 
 	if (r == 0)
 		r = database_exec(node->index->db, came_sql);
-	/* The power may damage it: then it is made anew of what the tenants' indexes say. */
+	/*
+	 * A power failure may damage this file; it is then rebuilt from the indexes of the tenants.
+	 */
 	return r < 0 ? r : database_exec(node->index->db, "PRAGMA synchronous=OFF");
 }
 
@@ -164,7 +179,10 @@ static int read_number(sqlite3 *db, const char *sql, int64_t *ret)
 	return database_errno(step);
 }
 
-/* *@ret NULL: there is none, or it is just being made, and its worker says so when it is. */
+/*
+ * *@ret is NULL if there is no index, or if it is just being created; its worker reports it when it
+ * is done.
+ */
 static int open_tenant(const char *path, sqlite3 **ret)
 {
 	const struct database_patience patience = {.busy_ms = TENANT_BUSY_MS};
@@ -186,7 +204,7 @@ static int open_tenant(const char *path, sqlite3 **ret)
 	return r;
 }
 
-/* How many rows. */
+/* Returns the number of rows. */
 static int read_table(struct node_index *node, sqlite3 *from, const char *read_sql,
 	const char *take_sql, uid_t owner, const char *database)
 {
@@ -210,7 +228,7 @@ static int read_table(struct node_index *node, sqlite3 *from, const char *read_s
 	return r < 0 ? r : count;
 }
 
-/* What both tables say at one time, into memory: how many rows. */
+/* Reads both tables of one snapshot into memory. Returns the number of rows. */
 static int read_tenant(struct node_index *node, sqlite3 *from, uid_t owner, const char *database)
 {
 	int sessions, removed;
@@ -252,7 +270,10 @@ static int trim(sqlite3 *db)
 	return run(db, trim_sql, count - REMOVED_ROWS_MAX, NULL);
 }
 
-/* Another try may do; else another opening, which sees what is the matter. */
+/*
+ * True if another try may succeed. Otherwise the file must be opened again, which shows what is
+ * wrong.
+ */
 static bool passes(int error)
 {
 	return error == 0 || error == -EBUSY || error == -ENOMEM || error == -ENOSPC;
@@ -297,7 +318,9 @@ int node_index_copy(struct node_index *node, uid_t owner, const char *database)
 		return r;
 	r = read_tenant(node, from, owner, whole);
 	database_close(TAKE(from));
-	/* One that was just made says nothing: what the copy knows from before is still to be put
-	 * there. */
+	/*
+	 * An index that was just created is empty: the worker first fills it with the rows that
+	 * this copy has.
+	 */
 	return r < 0 || (r == 0 && !whole) ? r : write_copy(node, owner, whole);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * index.db of a service: a copy of what the indexes of its tenants (.index-OWNER) say, so that
- * one file lists every session of the node. It is nobody's only record: what is missing here is
- * copied again. One thread.
+ * index.db of a service: a copy of the indexes of its tenants (.index-OWNER), so that one file
+ * lists every session of the node. Whatever is missing here is copied again. One thread.
  */
 #include <sys/types.h>
 
@@ -11,21 +10,26 @@
 
 struct node_index;
 
-/* Opens or makes @folder/index.db, as index_open_or_renew(). What an older rtl wrote there stays.
+/*
+ * Opens or creates @folder/index.db, as index_open_or_renew(). Rows that an older rtl wrote there
+ * stay.
  */
 int node_index_open(const char *folder, const struct subuids *subuids, struct node_index **ret,
 	struct index_state *ret_state);
 struct node_index *node_index_close(struct node_index *node);
 
-/* Its rows, to be read only. */
+/* Its rows; the caller only reads them. */
 struct index *node_index_rows(struct node_index *node);
 
 /*
- * Copies what the index of @owner says of @database, which is relative to the folder, and of what
- * was set aside of it; "": all that it says. The same again changes nothing. An index that is not
- * there, or says nothing, is none. -EBUSY: it, or the copy, is held; database_errno().
+ * Copies the rows of @database, which is relative to the folder, and of files set aside from it,
+ * from the index of @owner; "" copies all rows. Copying again changes nothing. A missing or empty
+ * index is skipped. -EBUSY: that index or the copy is locked; database_errno().
  */
 int node_index_copy(struct node_index *node, uid_t owner, const char *database);
 
-/* It was damaged, moved or taken away while it was open: it has to be opened anew. */
+/*
+ * True if the file was damaged, moved or removed while it was open, so that it must be opened
+ * again.
+ */
 bool node_index_is_lost(const struct node_index *node);

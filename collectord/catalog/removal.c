@@ -17,17 +17,17 @@
 #include "proto/base/cleanup.h"
 #include "proto/names/schema.h"
 
-/* Where SQLite locks a file: PENDING, RESERVED and the SHARED range. */
+/* The bytes that SQLite locks: PENDING, RESERVED and the SHARED range. */
 #define LOCK_START    0x40000000
 #define LOCK_BYTES    512
-/* For one that was made just now, and is small. */
+/* Time limit for an empty database, which is new and small. */
 #define VACANT_MS_MAX 2000
-/* Of the header: application_id, big-endian. */
+/* Offset of application_id in the header, big-endian. */
 #define HEADER_ID     68
 
 static const char aside[] = ".corrupt-";
 
-/* The last part of STORE/UID/NAME; NULL: it is no such path. */
+/* Returns NAME of STORE/UID/NAME, or NULL if @database is no such path. */
 static const char *name_in(const char *store, const char *database, uid_t uid)
 {
 	char folder[32];
@@ -41,7 +41,7 @@ static const char *name_in(const char *store, const char *database, uid_t uid)
 	return *database && *database != '.' && !strchr(database, '/') ? database : NULL;
 }
 
-/* STORE/UID, unless somebody put a link or another's folder there. */
+/* Opens STORE/UID. Refuses a symbolic link and a directory of another owner. */
 static int open_folder(const char *store, uid_t uid)
 {
 	const int flags = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_RDONLY;
@@ -77,7 +77,7 @@ static int check_file(int folder, const char *name)
 	return st.st_uid == geteuid() ? 0 : -EPERM;
 }
 
-/* A whole header that names another program, or none: then it may be what is left of ours. */
+/* True if the header is that of another program. An empty file may be the rest of one of ours. */
 static bool is_foreign(int fd)
 {
 	unsigned char header[100];
@@ -118,7 +118,7 @@ int removal_check(const char *store, const char *database, uid_t uid)
 	fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
-	/* What was set aside is damaged: it need not say what it is. */
+	/* A file that was set aside is damaged, so its header need not identify it. */
 	if (!strstr(name, aside) && is_foreign(fd))
 		return -EMEDIUMTYPE;
 	index = wal_open_index(database);
@@ -134,7 +134,7 @@ static int unlink_ours(int folder, const char *name)
 	return unlinkat(folder, name, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* Each on its own: what cannot go does not keep the rest. Returns the first error. */
+/* Tries to unlink every file even if one fails. Returns the first error. */
 static int unlink_companions(int folder, const char *name)
 {
 	static const char *const endings[] = {"-wal", "-shm", "-journal", "-lock"};
@@ -185,20 +185,22 @@ static int unlink_all(const char *store, const char *database, uid_t uid, bool i
 
 	if (folder < 0)
 		return folder;
-	/* First: whoever found it without its log would read half of it. */
+	/* The database is unlinked first: without its WAL a reader would see only a part of it. */
 	first = unlink_ours(folder, name);
 	if (first < 0)
 		return first;
 	first = unlink_companions(folder, name);
 	r = is_vacant ? 0 : unlink_aside(folder, name);
 	first = first ? first : r;
-	/* Before the index says that it is gone. */
+	/* Makes the removal durable before the index records it. */
 	if (fsync(folder) < 0 && !first)
 		first = -errno;
 	return first;
 }
 
-/* The process; @done is closed when it ends. Nothing else of ours is open in it: it may never end.
+/*
+ * Starts the process; @done is closed when it ends. It has no other descriptor of ours, because it
+ * may never end.
  */
 static pid_t start(const char *store, const char *database, uid_t uid, bool is_vacant, int done)
 {
@@ -208,7 +210,7 @@ static pid_t start(const char *store, const char *database, uid_t uid, bool is_v
 		return pid < 0 ? -errno : pid;
 	if (dup2(done, 0) < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
 		_exit(EIO);
-	if (close_range(1, ~0u, 0) < 0) /* before Linux 5.9 */
+	if (close_range(1, ~0u, 0) < 0) /* fails before Linux 5.9 */
 		for (int fd = (int)sysconf(_SC_OPEN_MAX); fd > 0; fd--)
 			close(fd);
 	_exit(-unlink_all(store, database, uid, is_vacant));
@@ -249,6 +251,7 @@ int removal_unlink_vacant(const char *store, const char *database, uid_t uid)
 		return r;
 	if (r == 1)
 		return waitpid(pid, &r, 0) == pid && WIFEXITED(r) ? -WEXITSTATUS(r) : -EINTR;
-	kill(pid, SIGKILL); /* what it waits for it may still do, and nothing behind that */
+	kill(pid, SIGKILL); /* the system call that blocks may still take effect, but none after
+			     * it */
 	return -EBUSY;
 }

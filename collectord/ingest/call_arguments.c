@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* By value of hipMemcpyKind. */
+/* Indexed by hipMemcpyKind. */
 static const char *const copy_kinds[] = {
 	"HostToHost", "HostToDevice", "DeviceToHost", "DeviceToDevice", "Default"};
 
@@ -53,7 +53,7 @@ static void put_address(struct out *out, uint64_t value)
 	*out->at++ = '"';
 }
 
-/* What is not plain ASCII becomes its code point in Latin-1: names of symbols and files. */
+/* A byte outside of ASCII is written as the Latin-1 code point, in names of symbols and files. */
 static void put_text(struct out *out, const uint64_t *words)
 {
 	unsigned char text[HOST_TEXT_WORDS * sizeof(*words)];
@@ -95,7 +95,7 @@ static void put_float(struct out *out, uint64_t bits)
 		out->at += sprintf(out->at, "%.9g", (double)value);
 }
 
-/* Returns the words that it took. */
+/* Returns the number of words used. */
 static unsigned put_argument(struct out *out, enum host_argument_form form, const uint64_t *words)
 {
 	switch (form) {

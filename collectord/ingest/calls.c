@@ -11,7 +11,7 @@
 #include "proto/names/host_calls.h"
 #include "proto/base/limits.h"
 
-/* One call, whichever way it came. */
+/* One call, from a frame or from a recorder. */
 struct call {
 	uint32_t api; /* enum rtl_host_call or rtl_collective */
 	uint64_t id;
@@ -22,7 +22,7 @@ struct call {
 	uint64_t marker;
 	int32_t result;
 	uint64_t stream;
-	const uint64_t *words; /* of a host call */
+	const uint64_t *words; /* arguments of a host call */
 };
 
 struct collective {
@@ -37,7 +37,7 @@ struct collective {
 	uint64_t seq;
 	int32_t peer;
 	uint64_t group;
-	uint64_t graph; /* hipGraph_t that it was captured into; 0: none */
+	uint64_t graph; /* hipGraph_t into which it was captured; 0: none */
 };
 
 #define ROW_ID(process, number) ((process)->id << 40 | (int64_t)(number))
@@ -58,7 +58,10 @@ static struct call call_of_entry(const struct recorder_call *entry)
 		.parent = entry->parent,
 		.tid = entry->tid,
 		.start_ns = entry->start_ns,
-		/* Out of order: as a length, out of range. */
+		/*
+		 * If the times are out of order, the length is out of range and the entry is
+		 * rejected.
+		 */
 		.duration_ns = entry->end_ns - entry->start_ns,
 		.marker = entry->marker,
 		.result = entry->result,
@@ -119,7 +122,9 @@ static bool collective_is_valid(const struct collective *c)
 
 /* ---- rows ------------------------------------------------------------------------------ */
 
-/* The graph that a launch names, its how many-th launch; false: it is none. */
+/*
+ * Finds the graph of a launch and the number of the launch. Returns false if the call is not one.
+ */
 static bool graph_of(const struct host_call_info *info, const uint64_t *words, uint64_t graph[2])
 {
 	for (unsigned i = 0; i < info->count; i++) {
@@ -147,7 +152,7 @@ static void bind_call(
 	database_bind_optional(put, 10, call->marker, (int64_t)call->marker);
 }
 
-/* Row id of a function of HIP's; its arguments are spelled out once. */
+/* Returns the row id of a HIP function. The names of its arguments are stored once. */
 static int host_api_row(struct intern *intern, uint32_t api, int64_t *ret_id)
 {
 	char names[ARGUMENTS_BYTES_MAX];
@@ -203,7 +208,7 @@ static int put_collective_part(
 	return database_run(put);
 }
 
-/* Which graph it was captured into, where it was. */
+/* Stores the graph into which the collective was captured, if any. */
 static int put_captured(
 	struct writer *writer, const struct process *process, const struct collective *c)
 {
@@ -216,7 +221,7 @@ static int put_captured(
 	return database_run(put);
 }
 
-/* Its communicator; what moves data has columns of its own for the rest. */
+/* Formats its communicator. A collective that moves data has columns for its other arguments. */
 static int collective_json(const struct collective *c, char *ret, size_t bytes)
 {
 	if (c->comm == COLLECTIVE_NO_COMM)
@@ -272,7 +277,7 @@ int ingest_host_calls(struct writer *writer, struct process *process, const Rtl_
 	for (uint32_t i = 0; r == 0 && i < calls->n; i++) {
 		struct call call = CALL_OF_FRAME(calls, i, calls->api);
 
-		/* Where no call has any there is no column. */
+		/* If no call of the frame has arguments, the column is missing. */
 		call.words = calls->arg_count[i] ? calls->arg + word : NULL;
 		word += calls->arg_count[i];
 		r = put_host_call(writer, process, &call);

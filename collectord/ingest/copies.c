@@ -8,7 +8,7 @@
 #include "proto/names/copies.h"
 #include "proto/base/limits.h"
 
-/* One copy, whichever way it came. */
+/* One copy, from a frame or from a recorder. */
 struct copy {
 	unsigned how;
 	uint64_t id;
@@ -115,7 +115,7 @@ static int put_copy(struct writer *writer, struct process *process, const struct
 	return database_run(put);
 }
 
-/* Changes nothing where the shim had to drop the copy itself, which it has counted. */
+/* If the shim had to drop the copy itself, which it has counted, no row changes. */
 static int put_times(
 	struct writer *writer, struct process *process, const struct copy_times *times)
 {

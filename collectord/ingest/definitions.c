@@ -13,7 +13,7 @@
 #define UNKNOWN_KERNEL "<unknown kernel>"
 #define ROOM_MIN       64u
 
-/* Stands for each name for which there is no room. */
+/* Replaces each name that exceeds the memory quota. */
 static char overflow[] = INTERN_OVERFLOW;
 
 void defines_done(struct defines *defines)
@@ -42,7 +42,7 @@ uint64_t defines_take_left_out(struct defines *defines)
 	return count;
 }
 
-/* Room for index @id in a table of *@count zeroed elements. */
+/* Makes room for index @id in a table of *@count zeroed elements. */
 static int make_room(struct defines *defines, void **table, uint32_t *count, size_t bytes,
 	uint32_t id, uint32_t max)
 {
@@ -78,11 +78,11 @@ static int take_text(struct defines *defines, const Rtl__StringDef *def)
 	text = &defines->texts[def->id];
 	if (text->text)
 		return 0;
-	/* The define log of its recorder holds no more than this. */
+	/* The define log of the recorder holds no more than this. */
 	if (defines->bytes + def->text.len > RECORDER_DEFINE_BYTES)
 		return -EBADMSG;
 	defines->bytes += def->text.len;
-	/* What is no UTF-8 becomes three times as long. */
+	/* Invalid UTF-8 may become three times as long. */
 	if (!quota_has_memory(defines->account, 3 * def->text.len + 1, QUOTA_NAMES)) {
 		text->text = overflow;
 		defines->left_out++;

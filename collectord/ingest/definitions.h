@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What a process has defined: strings, symbols, shapes by their wire ids, and the row ids they
- * got. Ids come from strangers: bounded in number and in bytes. Row ids are found on first use
- * and forgotten after a ROLLBACK; the definitions themselves stay. Store thread.
+ * The definitions of a process: strings, symbols and shapes by their wire ids, with their row ids.
+ * The ids come from an untrusted process, so their number and their bytes are bounded. Row ids are
+ * found on first use and forgotten after a ROLLBACK; the definitions stay. Store thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 struct ledger_queue;
 
 struct define_text {
-	char *text; /* clean; NULL: not defined */
+	char *text; /* valid UTF-8; NULL: not defined */
 	int64_t text_id;
 };
 
@@ -26,10 +26,13 @@ struct define_symbol {
 	int64_t kernel_id;
 };
 
-/* What each dispatch asks for is first: of hundreds of ranks no cache holds all, so lines count. */
+/*
+ * The fields that each dispatch needs come first: with hundreds of ranks no cache holds all shapes,
+ * so cache lines count.
+ */
 struct define_shape {
 	int64_t shape_id;
-	struct ledger_queue *books; /* of its queue; found with shape_id */
+	struct ledger_queue *books; /* of its queue; set together with shape_id */
 	bool is_defined;
 	uint32_t gpu; /* index in Hello.gpus */
 	uint32_t queue;
@@ -41,34 +44,34 @@ struct define_shape {
 };
 
 struct defines {
-	struct quota_account *account; /* who pays for the memory; NULL: nobody */
+	struct quota_account *account; /* the account that is charged for memory; NULL: none */
 	uint64_t charged;
-	uint64_t left_out; /* names, since that was last asked */
+	uint64_t left_out; /* names replaced since defines_take_left_out() */
 	struct define_text *texts;
 	struct define_symbol *symbols;
 	struct define_shape *shapes;
-	uint32_t text_count; /* room, not number */
+	uint32_t text_count; /* capacity, not the number in use */
 	uint32_t symbol_count;
 	uint32_t shape_count;
-	size_t bytes; /* of texts */
+	size_t bytes; /* total length of the texts */
 };
 
 void defines_done(struct defines *defines);
 
 /*
- * Takes a frame of definitions; what is known already stays as it is. @gpus: of the Hello.
- * 0; -ENOMEM; -EBADMSG: an id, a queue or a GPU out of bounds, or too much text; -EDQUOT: more than
- * its user may have.
+ * Takes a frame of definitions; what is defined already does not change. @gpus is the number in the
+ * Hello. Returns 0; -ENOMEM; -EBADMSG: an id, a queue or a GPU is out of range, or there is too
+ * much text; -EDQUOT: the memory quota of the user is exceeded.
  */
 int defines_take(struct defines *defines, const Rtl__Defines *frame, unsigned gpus);
 
-/* How many names were not kept since the last call. */
+/* Returns the number of names that were replaced since the last call. */
 uint64_t defines_take_left_out(struct defines *defines);
 
-/* Row ids are no longer true. */
+/* Forgets all row ids, which are no longer valid. */
 void defines_forget_rows(struct defines *defines);
 
-/* The definition, or NULL. */
+/* Returns the shape @id, or NULL. */
 static inline struct define_shape *defines_shape(struct defines *defines, uint32_t id)
 {
 	if (id >= defines->shape_count || !defines->shapes[id].is_defined)
@@ -76,15 +79,16 @@ static inline struct define_shape *defines_shape(struct defines *defines, uint32
 	return &defines->shapes[id];
 }
 
-/* The text of a string id, clean; NULL: not defined. */
+/* Returns the text of a string id, as valid UTF-8; NULL if it is not defined. */
 const char *defines_text(struct defines *defines, uint32_t id);
 
-/* 0; -ENOENT: not defined; or as intern_put_text(). */
+/* Returns 0, -ENOENT if it is not defined, or an error of intern_put_text(). */
 int defines_text_row(struct defines *defines, struct intern *intern, uint32_t id, int64_t *ret_id);
 
 /*
- * The kernel's row. @id 0 or a symbol without a name: kernel@0x of its object, or of
- * @kernel_object; with no object either: <unknown kernel>. As intern_put_kernel().
+ * Returns the row of a kernel. For @id 0 or a symbol without a name it is kernel@0x with the
+ * address of its object, or of @kernel_object; without any object, <unknown kernel>. Errors as
+ * intern_put_kernel().
  */
 int defines_kernel_row(struct defines *defines, struct intern *intern, uint32_t id,
 	uint64_t kernel_object, int64_t *ret_id);

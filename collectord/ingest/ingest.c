@@ -34,7 +34,7 @@ int ingest_reserve(struct writer *writer, uint32_t rows)
 	return feed_flush(writer->feed);
 }
 
-/* Sets start and duration; returns why there are none. */
+/* Sets start and duration. Returns the reason if the dispatch has no time. */
 static uint32_t put_times(
 	int64_t *row, struct tick_line *line, const struct ingest_dispatch *d)
 {
@@ -119,7 +119,10 @@ int ingest_find_books(struct process *process, struct define_shape *shape)
 
 	if (shape->books)
 		return 0;
-	/* Where it runs tells whether another one of its rank is a replica. */
+	/*
+	 * The GPUs of a process help to decide whether another process with the same rank is a
+	 * replica.
+	 */
 	process->is_rank_new |= !(process->gpus_seen & gpu);
 	process->gpus_seen |= gpu;
 	if (!ledger_has_room(&process->ledger, shape->queue))
@@ -181,7 +184,10 @@ int64_t ingest_next_seq(int64_t before, int64_t delta)
 	return seq < 0 || seq == INT64_MAX ? -1 : seq;
 }
 
-/* Everything that can fail, before the first row: a frame is taken whole or not at all. */
+/*
+ * Checks everything that can fail before the first row is written: a frame is taken whole or not at
+ * all.
+ */
 static int check_dispatches(struct writer *writer, struct process *process,
 	const Rtl__Dispatches *d, char why[INGEST_WHY_BYTES])
 {
@@ -213,7 +219,7 @@ static int check_dispatches(struct writer *writer, struct process *process,
 	return 0;
 }
 
-/* Where the walk through the columns with escapes and run lengths stands. */
+/* Position in the columns that have escapes and run lengths. */
 struct cursor {
 	size_t long_duration;
 	size_t long_submit;
@@ -225,7 +231,8 @@ struct cursor {
 	uint64_t marker_now;
 	uint64_t call_now;
 	uint32_t node_next;
-	uint32_t next_run; /* the record at which one of tid, marker, call begins */
+	uint32_t next_run; /* index of the record at which the next run of tid, marker or call
+			    * begins */
 };
 
 static uint64_t duration_at(const Rtl__Dispatches *d, struct cursor *at, uint32_t i)
@@ -249,7 +256,7 @@ static uint32_t untimed_at(const Rtl__Dispatches *d, struct cursor *at, uint32_t
 	return d->untimed_why[at->untimed++];
 }
 
-/* The runs that begin at record @i, and where the next one does. */
+/* Starts the runs that begin at record @i and finds the next one. */
 static void step_runs(const Rtl__Dispatches *d, struct cursor *at, uint32_t i)
 {
 	if (at->tid < d->n_tid_from && d->tid_from[at->tid] == i)
@@ -274,7 +281,7 @@ static uint32_t node_at(struct cursor *at)
 	return at->node_next == RECORDER_NODE_UNKNOWN ? RECORDER_NODE_UNKNOWN : at->node_next++;
 }
 
-/* As one loop, whatever it calls: a row is 100 instructions, and a call of five arguments 20. */
+/* Flattened into one loop: a row takes 100 instructions, a call with five arguments 20. */
 static __attribute__((flatten)) void put_dispatches(
 	struct writer *writer, struct process *process, const Rtl__Dispatches *d)
 {
@@ -321,7 +328,7 @@ static int take_dispatches(struct writer *writer, struct process *process, const
 	return r;
 }
 
-/* ---- what has no number ---------------------------------------------------------------- */
+/* ---- frames without a number ------------------------------------------------------------- */
 
 static int take_anchors(struct writer *writer, struct process *process, const Rtl__Anchors *anchors,
 	char why[INGEST_WHY_BYTES])
@@ -366,7 +373,7 @@ static int take_unnumbered(struct writer *writer, struct process *process, const
 			&process->ledger, frame->counters, process->gpu_id, process->gpus);
 		return r == -EBADMSG ? bad(why, "counters are of no queue") : r;
 	case RTL__FRAME__BODY_CONTROL_DONE:
-		return 0; /* the loop's, which saw it before */
+		return 0; /* the loop thread has handled it */
 	case RTL__FRAME__BODY_BYE:
 		process->said_bye = true;
 		return 0;
@@ -375,7 +382,7 @@ static int take_unnumbered(struct writer *writer, struct process *process, const
 	}
 }
 
-/* ---- numbers --------------------------------------------------------------------------- */
+/* ---- numbered frames --------------------------------------------------------------------- */
 
 static bool is_record(const Rtl__Frame *frame)
 {
@@ -420,7 +427,10 @@ static int take_numbered(struct writer *writer, struct process *process, const R
 		process->is_dirty = true;
 		return 1;
 	}
-	/* What is missing was acknowledged, and went with a part of the file, or all of it. */
+	/*
+	 * The missing frames were acknowledged, but their rows were lost with a part of the file or
+	 * with all of it.
+	 */
 	if (frame->number > process->frame + 1 && writer->is_resumed &&
 		frame->number <= INT64_MAX) {
 		process->ledger.loss[LEDGER_MISSING_FRAMES] += frame->number - process->frame - 1;
@@ -434,7 +444,7 @@ static int take_numbered(struct writer *writer, struct process *process, const R
 	}
 	if (quota_take(&writer->quota, ingest_quota_records(frame), bytes)) {
 		r = take_records(writer, process, frame, why);
-		/* Any other error rolls the whole transaction back. */
+		/* Every other error rolls back the whole transaction. */
 		if (r == -EBADMSG)
 			quota_return(&writer->quota, ingest_quota_records(frame), bytes);
 	} else {

@@ -28,7 +28,7 @@ static int bad(char why[INGEST_WHY_BYTES], const char *text)
 	return -EBADMSG;
 }
 
-/* Whatever can fail, before the first one is counted. */
+/* Checks everything that can fail before the first dispatch is counted. */
 static int check_dispatches(
 	struct process *process, const Rtl__Dispatches *d, char why[INGEST_WHY_BYTES])
 {

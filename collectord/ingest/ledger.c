@@ -9,11 +9,13 @@
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
 
-/* Its books, and when whatever may be missing of it went: it pays for all at once, since who tells
- * of a loss must not be refused. */
+/*
+ * Memory for a queue and for all of its loss entries. All of it is charged at once, because the
+ * report of a loss must never be refused.
+ */
 static size_t queue_bytes(void)
 {
-	unsigned reasons = LEDGER_QUEUE_LOSSES + RTL_UNTIMED_COUNT + 1; /* and what is torn */
+	unsigned reasons = LEDGER_QUEUE_LOSSES + RTL_UNTIMED_COUNT + 1; /* and "torn" */
 
 	for (unsigned i = 0; i < RTL_Q_COUNT; i++)
 		reasons += ledger_is_drop(rtl_queue_counter_name[i]);
@@ -32,7 +34,10 @@ void ledger_done(struct ledger *ledger)
 	losses_done(&ledger->losses);
 }
 
-/* NULL: there are no such books. Hundreds of shapes ask for those of the same queue. */
+/*
+ * Returns NULL if there is none. Checks the first entry first, because hundreds of shapes ask for
+ * the same queue.
+ */
 static struct ledger_queue *find_queue(const struct ledger *ledger, uint32_t id)
 {
 	struct ledger_queue *queue = ledger->queues;
@@ -75,7 +80,7 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 
 static bool is_skip(unsigned counter)
 {
-	/* Barriers are no dispatches: outside the identity. */
+	/* Barrier packets are not dispatches, so they are not part of the sum. */
 	return !strncmp(rtl_queue_counter_name[counter], "skipped_", 8) &&
 	       counter != RTL_Q_skipped_not_kernel;
 }
@@ -85,8 +90,10 @@ bool ledger_is_drop(const char *counter)
 	return !strncmp(counter, "dropped_", 8);
 }
 
-/* Of a process: host-side records that were dropped, queues and libraries that nobody watched, and
- * what there was no room for in its define log. */
+/*
+ * True for a counter of the process that means a loss: host records that were dropped, queues and
+ * libraries that were not watched, and what did not fit in its define log.
+ */
 static bool is_loss(enum rtl_process_counter counter)
 {
 	return ledger_is_drop(rtl_process_counter_name[counter]) || counter == RTL_P_queues_coop ||
@@ -124,7 +131,9 @@ uint64_t ledger_queue_accounted(const struct ledger_queue *queue)
 	       ledger_queue_dropped(queue) + queue->torn;
 }
 
-/* Counters travel apart from rows and may be older than those of the same transaction. */
+/*
+ * Counters travel apart from the rows, so they may be older than the rows of the same transaction.
+ */
 uint64_t ledger_queue_dispatched(const struct ledger_queue *queue)
 {
 	uint64_t counted = max_u64(queue->counter[RTL_Q_dispatched], queue->dispatched_before);
@@ -139,9 +148,11 @@ static bool take_values(
 {
 	bool changed = false;
 
-	/* A newer shim may send more than we have names for. */
+	/* A newer shim may send more counters than we know. */
 	for (size_t i = 0; i < n && i < known; i++) {
-		/* A greater value is a lie, and sums of such would end in no integer of SQLite's.
+		/*
+		 * A greater value must be false, and a sum of such values would overflow an integer
+		 * of SQLite.
 		 */
 		if (value[i] <= counter[i] || value[i] > max)
 			continue;
@@ -155,7 +166,10 @@ void ledger_begin_reading(struct ledger *ledger, uint64_t begun_ns, uint64_t end
 {
 	uint64_t now_ns = clock_boottime_ns();
 
-	/* A shim's word: only within what we know ourselves. Before it said when: now. */
+	/*
+	 * The times come from the shim, so they are limited to what is possible. Without times, now
+	 * counts.
+	 */
 	if (!ended_ns || ended_ns < begun_ns || ended_ns > now_ns)
 		ended_ns = now_ns;
 	if (!begun_ns || begun_ns > ended_ns)
@@ -173,7 +187,7 @@ int ledger_take_process(struct ledger *ledger, const uint64_t *value, unsigned c
 	int r = 0;
 
 	take_values(ledger->process, RTL_P_COUNT, COUNTER_PROCESS_MAX, value, count);
-	/* The only one that is a state. */
+	/* This one is a state, all others are counters. */
 	if (count > RTL_P_is_recording)
 		ledger->process[RTL_P_is_recording] = value[RTL_P_is_recording] != 0;
 	for (unsigned i = 0; r == 0 && i < RTL_P_COUNT; i++)
@@ -183,7 +197,7 @@ int ledger_take_process(struct ledger *ledger, const uint64_t *value, unsigned c
 	return r;
 }
 
-/* Each dispatch had its number before it was dropped. */
+/* Each dispatch had a number before it was dropped. */
 static int note_drops(struct ledger *ledger, struct ledger_queue *queue)
 {
 	struct loss_span span = ledger->reading;
@@ -191,7 +205,7 @@ static int note_drops(struct ledger *ledger, struct ledger_queue *queue)
 	int r = 0;
 
 	span.has_seq = dispatched > 0;
-	/* The last one that was numbered may have been dropped after the reading before. */
+	/* The last dispatch that was numbered may have been dropped after the previous reading. */
 	span.first_seq = queue->seq_before ? queue->seq_before - 1 : 0;
 	span.last_seq = dispatched ? dispatched - 1 : 0;
 	for (unsigned i = 0; r == 0 && i < RTL_Q_COUNT; i++)
@@ -268,7 +282,7 @@ void ledger_count_untimed(
 
 static void lose(struct ledger_queue *queue, enum ledger_loss why, uint64_t count)
 {
-	/* The floor goes up with it, so that ledger_queue_dropped() does in any case. */
+	/* dropped_before grows as well, so that ledger_queue_dropped() does in every case. */
 	queue->lost[why] += count;
 	queue->dropped_before += count;
 }
@@ -341,6 +355,6 @@ int ledger_move(struct ledger *ledger, uint64_t frames)
 		if (r == 0)
 			r = note_drops(ledger, queue);
 	}
-	/* The same values again: what they say of losses is noted anew. */
+	/* Takes the same values again, so that their losses are noted in the new file. */
 	return r < 0 ? r : ledger_take_process(ledger, ledger->process, RTL_P_COUNT);
 }

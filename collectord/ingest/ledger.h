@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The books of one process: per queue what was dispatched and where each dispatch went, the
- * shim's counters, what is missing and why. Saved in the transaction that stores the rows it
- * counts; read back after a ROLLBACK or a re-open. Store thread.
+ * The ledger of one process: for each queue, how many dispatches there were and what became of
+ * them; the counters of the shim; what is missing and why. It is saved in the transaction that
+ * stores the rows that it counts, and read back after a ROLLBACK or a re-open. Store thread.
  *
  *   dispatched = skipped + stored + outstanding + dropped + torn + pending
  */
@@ -17,62 +17,66 @@
 #include "proto/names/counters.h"
 #include "proto/wire/rtl.pb-c.h"
 
-
-/* Found by the collector itself; the shim's own losses come from its counters. */
+/* Losses that the collector finds; those of the shim come from its counters. */
 enum ledger_loss {
-	LEDGER_MALFORMED,    /* dispatches lost in published frames that nobody can read */
-	LEDGER_DISK_FULL,    /* dispatches for which there was no room until it was too late */
-	LEDGER_DB_ERROR,     /* likewise, for whatever else kept the database from taking them */
-	LEDGER_QUOTA,	     /* dispatches beyond what their tenant may store */
-	LEDGER_QUEUE_LOSSES, /* those before it are of a queue, those behind of the process */
-	LEDGER_CORRUPT_FRAMES = LEDGER_QUEUE_LOSSES, /* frames that nobody can read */
-	LEDGER_CORRUPT_SLOT,	/* slots and events of the recorder that make no sense */
-	LEDGER_CORRUPT_DEFINES, /* 1: the define log ends in rubbish */
-	LEDGER_BAD_RECORDER,	/* 1: its header does; nothing was read from it */
-	LEDGER_UNKNOWN_TAIL,	/* 1: died unseen; stored with count NULL */
-	/* Acknowledged, and not in this file: what they held is lost to LEDGER_DB_ERROR in the end.
+	LEDGER_MALFORMED,    /* dispatches in published frames that cannot be read */
+	LEDGER_DISK_FULL,    /* dispatches that were not stored because the disk stayed full */
+	LEDGER_DB_ERROR,     /* dispatches that were not stored because of another error of the
+			      * database */
+	LEDGER_QUOTA,	     /* dispatches beyond the quota of their tenant */
+	LEDGER_QUEUE_LOSSES, /* reasons before this one count for a queue, later ones for the
+			      * process */
+	LEDGER_CORRUPT_FRAMES = LEDGER_QUEUE_LOSSES, /* frames that cannot be read */
+	LEDGER_CORRUPT_SLOT,	/* slots and events of the recorder that are not valid */
+	LEDGER_CORRUPT_DEFINES, /* 1: the end of the define log is not valid */
+	LEDGER_BAD_RECORDER,	/* 1: its header is not valid, and nothing was read */
+	LEDGER_UNKNOWN_TAIL,	/* 1: the process died while no collector ran; stored with count
+				 * NULL */
+	/*
+	 * Frames that were acknowledged but are not in this file; their dispatches become
+	 * LEDGER_DB_ERROR at the end.
 	 */
 	LEDGER_MISSING_FRAMES,
-	LEDGER_QUOTA_MARKERS, /* as LEDGER_QUOTA, of what the host did */
-	LEDGER_QUOTA_CALLS,   /* collectives among them */
+	LEDGER_QUOTA_MARKERS, /* as LEDGER_QUOTA, for markers */
+	LEDGER_QUOTA_CALLS,   /* for host calls and collectives */
 	LEDGER_QUOTA_COPIES,
-	LEDGER_QUOTA_DEFINES, /* 1: definitions that its tenant has no memory for */
-	LEDGER_NAMES,	      /* names that are not kept: <name-overflow> stands for them */
+	LEDGER_QUOTA_DEFINES, /* 1: the tenant has no memory for its definitions */
+	LEDGER_NAMES,	      /* names that were not kept and are stored as <name-overflow> */
 	LEDGER_LOSSES,
 };
 
-/* Dispatches that one reason befell: rows without a time, or none for want of quota. */
+/* Dispatches with one reason: rows without a time, or dispatches over quota. */
 struct ledger_befallen {
 	uint64_t count;
-	uint64_t noted; /* of those: the span is of the others */
+	uint64_t noted; /* how many of them are noted; the span covers the others */
 	struct loss_span span;
 };
 
 struct ledger_queue {
 	UT_hash_handle hh;
 	uint32_t queue;
-	bool is_lost; /* the table could not grow for it */
+	bool is_lost; /* the hash table could not grow for it */
 	bool is_dirty;
 	bool has_gpu;
 	uint32_t gpu_id;
 	uint64_t counter[RTL_Q_COUNT];
 	uint64_t counter_saved[RTL_Q_COUNT];
-	/* Of rows in the database, the open transaction included. */
+	/* Counts of rows in the database, including the open transaction. */
 	uint64_t stored;
 	uint64_t untimed;
 	uint64_t outstanding;
 	uint64_t torn;
 	uint64_t lost[LEDGER_QUEUE_LOSSES]; /* by the collector */
 	struct ledger_befallen untimed_by[RTL_UNTIMED_COUNT];
-	struct ledger_befallen over_quota; /* of lost[LEDGER_QUOTA] */
-	uint64_t seq_before; /* `dispatched` of the reading before, where dispatches may be missing
-			      */
+	struct ledger_befallen over_quota; /* details of lost[LEDGER_QUOTA] */
+	uint64_t seq_before; /* `dispatched` at the previous reading, after which dispatches may
+			      * be missing */
 	uint64_t busy_ns;
 	uint64_t last_end_ns;
-	int64_t last_shape; /* of the row that ended then; 0: none */
+	int64_t last_shape; /* of the row with last_end_ns; 0: none */
 	uint64_t last_seq;
-	uint64_t next_seq; /* highest number seen + 1 */
-	/* As saved before this life of the collector: counters there may be older. */
+	uint64_t next_seq; /* the highest sequence number seen, plus 1 */
+	/* Read from rtl_queue by ledger_load(); the counter rows may be older than these. */
 	uint64_t dispatched_before;
 	uint64_t skipped_before;
 	uint64_t dropped_before;
@@ -80,42 +84,50 @@ struct ledger_queue {
 
 struct ledger {
 	int64_t process_id;
-	struct quota_account *account; /* who pays for the memory; NULL: nobody */
+	struct quota_account *account; /* the account that is charged for memory; NULL: none */
 	struct ledger_queue *queues;
 	uint64_t process[RTL_P_COUNT];
 	uint64_t process_saved[RTL_P_COUNT];
 	uint64_t loss[LEDGER_LOSSES]; /* of the process: from LEDGER_QUEUE_LOSSES on */
 	struct losses losses;
-	struct loss_span reading;   /* from the reading of the counters before to the last one */
-	uint64_t next_from_ns;	    /* no later than anything that the last one did not see */
-	uint64_t unreadable;	    /* records in unreadable frames, as their cells say */
+	struct loss_span reading;   /* from the previous reading of the counters to the last one */
+	uint64_t next_from_ns;	    /* start of the next span: not later than any event that the
+				     * last reading missed */
+	uint64_t unreadable;	    /* records in unreadable frames, as counted in their cells */
 	uint64_t counters_saved_ns; /* CLOCK_MONOTONIC */
 };
 
-/* Empties @ledger and reads it from the database. -ENOMEM, or as database_errno(). */
+/* Clears @ledger and reads it from the database. -ENOMEM, or database_errno(). */
 int ledger_load(struct ledger *ledger, struct statements *statements);
 void ledger_done(struct ledger *ledger);
 
-/* May there be books of @queue: are there, or has its tenant memory for them? */
+/* True if there is a ledger of @queue, or if the tenant has memory for one. */
 bool ledger_has_room(const struct ledger *ledger, uint32_t queue);
 
-/* The queue's books, made on first sight; stable until ledger_load(). NULL: no memory. */
+/*
+ * Returns the ledger of a queue, which is created on first use. The pointer is valid until
+ * ledger_load(). NULL: out of memory.
+ */
 struct ledger_queue *ledger_queue(struct ledger *ledger, uint32_t queue);
 
 /*
- * Counters follow that were read between these two times of CLOCK_BOOTTIME; what rose since the
- * reading before it did so in between. The same @begun_ns again: of the same reading. 0: now.
+ * Announces counters that were read between these two times of CLOCK_BOOTTIME: whatever has risen
+ * did so since the previous reading. Calling it again with the same @begun_ns continues the same
+ * reading. 0: now.
  */
 void ledger_begin_reading(struct ledger *ledger, uint64_t begun_ns, uint64_t ended_ns);
 
-/* A row without a time, submitted at @submit_ns (0: unknown). */
+/* Counts a row without a time, submitted at @submit_ns (0: unknown). */
 void ledger_count_untimed(
 	struct ledger_queue *queue, unsigned why, uint64_t seq, uint64_t submit_ns);
 
-/* One that its tenant may not store. */
+/* Counts a dispatch that its tenant may not store. */
 void ledger_count_over_quota(struct ledger_queue *queue, uint64_t seq, uint64_t submit_ns);
 
-/* Takes cumulative counters; a value never goes back. @gpus: gpuId by index. -ENOMEM, -EBADMSG. */
+/*
+ * Takes cumulative counters; a value never decreases. @gpus maps an index to a gpuId. -ENOMEM,
+ * -EBADMSG.
+ */
 int ledger_take_counters(struct ledger *ledger, const Rtl__Counters *counters, const uint32_t *gpus,
 	unsigned gpu_count);
 
@@ -125,31 +137,36 @@ int ledger_take_queue(struct ledger *ledger, uint32_t queue, bool has_gpu, uint3
 	const uint64_t *value, unsigned count);
 
 /*
- * Nothing more will come: what is still pending was lost in the unreadable frames, or else torn.
- * With @is_alive it is in flight in a process that nobody waits for: outstanding.
- * Not for a process whose tail is unknown.
+ * Called when nothing more will come: pending dispatches were lost in the unreadable frames, the
+ * others are torn. With @is_alive they are in flight in a process that the session no longer waits
+ * for, so they become outstanding. Not for a process whose tail is unknown.
  */
 void ledger_settle(struct ledger *ledger, bool is_alive);
 
 /*
- * The process goes on in another file, which has none of its @frames frames: what the shim
- * counted stays, all rows are gone. -ENOMEM.
+ * Moves the process to another file, which has none of its @frames frames: the counters of the shim
+ * stay, all rows are gone. -ENOMEM.
  */
 int ledger_move(struct ledger *ledger, uint64_t frames);
 
-/* Likewise, of one whose records nobody could store: all that is pending is lost to @why. */
+/*
+ * Called when nothing more will come and the records could not be stored: everything pending is
+ * lost for the reason @why.
+ */
 void ledger_give_up(struct ledger *ledger, enum ledger_loss why);
 
-/* Writes what changed; the counters at most once a second, unless @all. database_errno(). */
+/* Writes what has changed; the counters at most once a second, unless @all. database_errno(). */
 int ledger_save(struct ledger *ledger, struct statements *statements, bool all);
 
-/* All of it, as long as *@rows are left, which are taken off: LEDGER_MORE where more is to be
- * written. In one transaction. */
+/*
+ * Writes everything that has changed, up to *@rows rows, which is decreased. Returns LEDGER_MORE if
+ * more is to be written. All calls belong to one transaction.
+ */
 #define LEDGER_MORE 1
 int ledger_save_part(struct ledger *ledger, struct statements *statements, uint64_t *rows);
 
 uint64_t ledger_queue_dispatched(const struct ledger_queue *queue);
 uint64_t ledger_queue_skipped(const struct ledger_queue *queue);
 uint64_t ledger_queue_dropped(const struct ledger_queue *queue);
-/* Dispatches that have their place: stored, outstanding, dropped, skipped or torn. */
+/* Dispatches whose fate is known: stored, outstanding, dropped, skipped or torn. */
 uint64_t ledger_queue_accounted(const struct ledger_queue *queue);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* What ledger.c (the books) and ledger_rows.c (their rows) share. Store thread. */
+/* Shared by ledger.c (the ledger) and ledger_rows.c (its rows). Store thread. */
 #include <stdbool.h>
 
 #include "collectord/ingest/ledger.h"
 
-/* rtl_loss.reason: the literals by which losses.c tells reasons apart. */
+/* Values of rtl_loss.reason. losses.c compares reasons by the address of these literals. */
 extern const char *const ledger_loss_name[LEDGER_LOSSES];
 extern const char ledger_torn_name[];
 
-/* A counter of dispatches, or of others, that were dropped. */
+/* True for a counter of dropped dispatches or other dropped records. */
 bool ledger_is_drop(const char *counter);

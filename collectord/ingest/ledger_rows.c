@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The books in the database: read back, and saved. */
+/* Reads the ledger from the database and saves it. */
 #include <errno.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "proto/base/clock.h"
 
 #define COUNTERS_EVERY_NS 1000000000u
-/* rtl_counter_base.queueId of the counters of a whole process. */
+/* rtl_counter_base.queueId for the counters of a whole process. */
 #define NO_QUEUE	  LOSSES_NO_QUEUE
 
 const char ledger_torn_name[] = "torn";
@@ -101,7 +101,7 @@ static int load_counters(struct ledger *ledger, sqlite3_stmt *all)
 	return r < 0 ? r : database_errno(step);
 }
 
-/* The literal, by which losses.c tells reasons apart. */
+/* Returns the literal, because losses.c compares reasons by address. */
 static const char *known_reason(const char *reason)
 {
 	int i = name_index(ledger_loss_name, LEDGER_LOSSES, reason);
@@ -109,7 +109,7 @@ static const char *known_reason(const char *reason)
 	if (i >= 0)
 		return ledger_loss_name[i];
 	i = name_index(rtl_queue_counter_name, RTL_Q_COUNT, reason);
-	/* An untimed_* is known by its own table. */
+	/* The untimed_* reasons are in a table of their own, below. */
 	if (i >= 0 && ledger_is_drop(reason))
 		return rtl_queue_counter_name[i];
 	i = name_index(rtl_process_counter_name, RTL_P_COUNT, reason);
@@ -183,7 +183,7 @@ static int save_queue(
 	return database_run(put);
 }
 
-/* LEDGER_MORE: no @rows are left. */
+/* Returns LEDGER_MORE if *@rows is used up. */
 static int save_values(const struct ledger *ledger, int64_t queue, const char *const *names,
 	const uint64_t *value, uint64_t *saved, unsigned count, sqlite3_stmt *put, uint64_t *rows)
 {
@@ -222,7 +222,7 @@ static int save_counters(struct ledger *ledger, sqlite3_stmt *put, uint64_t *row
 	return r;
 }
 
-/* Each knows its own time. */
+/* These dispatches have their own times. */
 static int note_befallen(struct ledger *ledger, const struct ledger_queue *queue,
 	const char *reason, struct ledger_befallen *befallen)
 {
@@ -236,7 +236,10 @@ static int note_befallen(struct ledger *ledger, const struct ledger_queue *queue
 	return r;
 }
 
-/* What a row, the drain or the end of the process showed; drops were noted when they were read. */
+/*
+ * Notes the losses that a row, the drain or the end of the process showed; drops were noted when
+ * the counters were read.
+ */
 static int note_queue(struct ledger *ledger, struct ledger_queue *queue)
 {
 	int r = losses_note(
@@ -249,7 +252,10 @@ static int note_queue(struct ledger *ledger, struct ledger_queue *queue)
 	if (r == 0)
 		r = note_befallen(
 			ledger, queue, ledger_loss_name[LEDGER_QUOTA], &queue->over_quota);
-	/* What the user's mode leaves untimed is no loss; its counter says how many. */
+	/*
+	 * Dispatches that the user's mode leaves untimed are not a loss; a counter holds their
+	 * number.
+	 */
 	for (unsigned i = 1; r == 0 && i < RTL_UNTIMED_COUNT; i++)
 		if (i != RTL_UNTIMED_MODE)
 			r = note_befallen(
@@ -257,7 +263,7 @@ static int note_queue(struct ledger *ledger, struct ledger_queue *queue)
 	return r;
 }
 
-/* Since the last reading, when there was none of the end itself. */
+/* The losses happened after the last reading of the counters and before now. */
 static int note_process(struct ledger *ledger)
 {
 	struct loss_span span = {.from_ns = ledger->reading.from_ns, .to_ns = clock_boottime_ns()};

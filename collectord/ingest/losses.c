@@ -18,11 +18,11 @@ struct loss_key {
 	const char *reason;
 };
 
-/* Of all queues together: one row. */
+/* The sum of one reason over all queues: one row. */
 struct loss_sum {
 	UT_hash_handle hh;
 	const char *reason;
-	bool is_lost; /* as below */
+	bool is_lost; /* the hash table could not grow for it */
 	bool is_dirty;
 	uint64_t count;
 	uint64_t from_ns, to_ns; /* 0: unknown */
@@ -32,12 +32,12 @@ struct loss_entry {
 	UT_hash_handle hh;
 	struct loss_key key;
 	struct loss_sum *sum;
-	bool is_lost; /* the table could not grow for it */
+	bool is_lost; /* the hash table could not grow for it */
 	bool is_dirty;
 	uint64_t total;
 	unsigned intervals;
-	unsigned saved; /* rows before this one are as in the database */
-	/* One more than are kept, until the closest two are joined. */
+	unsigned saved; /* number of intervals that are in the database as they are here */
+	/* One more than is kept, until the two closest are joined. */
 	struct interval interval[LOSS_INTERVALS_MAX + 1];
 };
 
@@ -123,7 +123,7 @@ static void join(struct interval *into, const struct interval *later)
 	struct loss_span *a = &into->span;
 	const struct loss_span *b = &later->span;
 
-	/* Not known of a part is not known of the whole. */
+	/* The whole has sequence numbers only if both parts have them. */
 	a->has_seq = a->has_seq && b->has_seq;
 	if (b->first_seq < a->first_seq)
 		a->first_seq = b->first_seq;
@@ -136,7 +136,7 @@ static void join(struct interval *into, const struct interval *later)
 	into->count += later->count;
 }
 
-/* From the end of interval @i - 1 to the beginning of @i. */
+/* Returns the gap between interval @i - 1 and interval @i. */
 static uint64_t gap(const struct loss_entry *entry, unsigned i)
 {
 	uint64_t end = entry->interval[i - 1].span.to_ns;
@@ -155,7 +155,7 @@ static void join_at(struct loss_entry *entry, unsigned i)
 		entry->saved = i - 1;
 }
 
-/* The later of two that are equally close: less is written again. */
+/* Of two equal gaps the later one is chosen, so that fewer rows are written again. */
 static unsigned closest(const struct loss_entry *entry)
 {
 	unsigned best = 1;
@@ -227,7 +227,7 @@ static int load_row(
 	if (!entry)
 		return -ENOMEM;
 	if (entry->intervals == LOSS_INTERVALS_MAX)
-		return 0; /* written by nobody of ours */
+		return 0; /* not written by us: we never write more */
 	entry->interval[entry->intervals++] = row;
 	entry->saved = entry->intervals;
 	entry->total += row.count;
@@ -272,7 +272,7 @@ static int save_entry(struct loss_entry *entry, int64_t process_id, sqlite3_stmt
 
 	for (unsigned i = entry->saved; r == 0 && i < entry->intervals; i++)
 		r = save_interval(entry, i, process_id, put);
-	/* The last one may still grow. */
+	/* The last interval may still grow. */
 	if (r == 0)
 		entry->saved = entry->intervals - 1;
 	return r;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What is missing of one process: per queue and reason how much, and when it went. Who counts
- * gives sums that only rise; what is new of a sum is put into an interval of time in which it was
- * lost. Intervals that adjoin become one, and of too many the two that are closest do, so that no
- * process makes them grow without bounds. Rows: rtl_loss_interval, and in rtl_loss one a reason.
- * Store thread.
+ * The losses of one process: for each queue and reason, how much was lost and when. The caller
+ * passes totals that only grow; the increase goes into an interval of time in which it was lost.
+ * Adjoining intervals are joined; if there are too many, the two closest ones are, so that no
+ * process makes them grow without bound. Rows: rtl_loss_interval, and one for each reason in
+ * rtl_loss. Store thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,16 +14,16 @@
 #include "collectord/db/statements.h"
 #include "proto/base/limits.h"
 
-/* rtl_loss_interval_base.queueId of what is lost of a whole process. */
+/* rtl_loss_interval_base.queueId for losses of a whole process. */
 #define LOSSES_NO_QUEUE (-1)
 
-/* When, and among which dispatches of the queue. */
+/* When it was lost, and between which dispatches of the queue. */
 struct loss_span {
 	uint64_t from_ns; /* CLOCK_BOOTTIME; 0: unknown */
 	uint64_t to_ns;
 	bool has_seq;
-	uint64_t first_seq; /* none before it */
-	uint64_t last_seq;  /* none behind it */
+	uint64_t first_seq; /* no loss is before it */
+	uint64_t last_seq;  /* no loss is after it */
 };
 
 struct loss_entry;
@@ -34,31 +34,31 @@ struct losses {
 	struct loss_sum *sums;	    /* by reason */
 };
 
-/* What one reason of one queue takes, at most. */
+/* Upper bound for the memory of one reason of one queue. */
 size_t losses_entry_bytes(void);
 
 void losses_done(struct losses *losses);
 
 /*
- * Of @reason (a literal: it is kept) @total were lost in @queue so far. -ENOMEM: nothing was
- * noted; with the next sum it is.
+ * Notes that @total were lost in @queue so far for @reason, a literal whose pointer is kept.
+ * -ENOMEM: nothing was noted; the next call makes up for it.
  */
 int losses_note(struct losses *losses, int64_t queue, const char *reason, uint64_t total,
 	const struct loss_span *span);
 
-/* What was noted of it so far. */
+/* Returns the total noted so far. */
 uint64_t losses_total(const struct losses *losses, int64_t queue, const char *reason);
 
 /*
- * Reads back the rows of a process; @known finds the literal of a reason, NULL: not one of ours.
- * @losses must be empty. -ENOMEM, database_errno().
+ * Reads the rows of a process; @known returns the literal of a reason, or NULL if it is not one of
+ * ours. @losses must be empty. -ENOMEM, database_errno().
  */
 int losses_load(struct losses *losses, int64_t process_id, struct statements *statements,
 	const char *(*known)(const char *reason));
 
 /*
- * Writes what is new, as long as *@rows are left: 1 where more is. @uncounted: the reason whose
- * count nobody knows. database_errno().
+ * Writes what has changed, up to *@rows rows; returns 1 if more is left. @uncounted is the reason
+ * whose count is unknown. database_errno().
  */
 int losses_save(struct losses *losses, int64_t process_id, struct statements *statements,
 	const char *uncounted, uint64_t *rows);

@@ -11,20 +11,20 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 
-/* Either half of a range, or a mark. */
+/* Either half of a range, a mark, or a name. */
 struct marker_row {
 	uint32_t kind; /* enum rtl_marker_kind */
 	uint32_t tid;
 	uint64_t id;
 	uint64_t parent;
 	uint64_t time_ns;
-	const char *text; /* clean; NULL: it has none, or nobody knows it */
-	int64_t text_id;  /* with a text */
+	const char *text; /* valid UTF-8; NULL: it has none, or an undefined one */
+	int64_t text_id;  /* set if there is a text */
 };
 
 static bool row_is_valid(const struct marker_row *row)
 {
-	/* What a name is of is whatever the program called so: a handle, not a row of ours. */
+	/* The parent of a name is a handle that the program chose, so any value is valid. */
 	bool is_name = row->kind >= RTL_MARKER_NAME_THREAD;
 
 	return row->kind >= RTL_MARKER_BEGIN_PUSH && row->kind < RTL_MARKER_KINDS &&
@@ -37,7 +37,7 @@ static int put_end(
 {
 	sqlite3_stmt *end = writer->statements.at[ST_MARKER_END];
 
-	/* Changes nothing when the shim had to drop the beginning, which it has counted. */
+	/* If the shim had to drop the beginning, which it has counted, no row changes. */
 	sqlite3_bind_int64(end, 1, process->id);
 	sqlite3_bind_int64(end, 2, (int64_t)row->id);
 	sqlite3_bind_int64(end, 3, (int64_t)row->time_ns);
@@ -147,7 +147,7 @@ static struct marker_row row_of(const Rtl__Markers *m, uint32_t i)
 	};
 }
 
-/* Cleans a text that comes with its marker; the result is the caller's. */
+/* Converts a text that comes with its marker to valid UTF-8. The caller frees *@ret. */
 static int take_text(
 	struct writer *writer, const void *bytes, size_t count, struct marker_row *row, char **ret)
 {
@@ -156,7 +156,7 @@ static int take_text(
 	return *ret ? intern_put_text(&writer->intern, *ret, &row->text_id) : -ENOMEM;
 }
 
-/* @next: of inline_text. */
+/* *@next is the next index in inline_text. */
 static int take_row(struct writer *writer, struct process *process, const Rtl__Markers *m,
 	uint32_t i, size_t *next)
 {

@@ -55,7 +55,7 @@ static void bind_bdf(sqlite3_stmt *put, int index, const Rtl__Gpu *gpu)
 
 	if (!gpu->has_location_id)
 		return;
-	/* PCI_DEVID: bus << 8 | device << 3 | function. */
+	/* PCI_DEVID is bus << 8 | device << 3 | function. */
 	snprintf(bdf, sizeof(bdf), "%04x:%02x:%02x.%x", gpu->has_domain ? gpu->domain : 0,
 		gpu->location_id >> 8 & 0xff, gpu->location_id >> 3 & 0x1f, gpu->location_id & 7);
 	database_bind_text(put, index, bdf);
@@ -134,7 +134,7 @@ static int insert(
 	return r;
 }
 
-/* 1: found and filled; 0: not there. */
+/* Returns 1 if the process was found, 0 if not. */
 static int find(struct process *process, struct writer *writer)
 {
 	sqlite3_stmt *statement = writer->statements.at[ST_PROCESS_FIND];
@@ -163,7 +163,10 @@ static int find(struct process *process, struct writer *writer)
 	return r;
 }
 
-/* It was thought dead when the collector was: nothing of it is unknown any more. */
+/*
+ * Clears the end of a process that was taken for dead when an earlier collector ended, and its
+ * unknown tail.
+ */
 static int welcome_back(struct process *process, struct writer *writer)
 {
 	sqlite3_stmt *back = writer->statements.at[ST_PROCESS_BACK];
@@ -196,7 +199,7 @@ int process_read_mark(struct writer *writer, int64_t process_id, struct process_
 		ret->counted_ns = (uint64_t)sqlite3_column_int64(
 			state, sqlite3_column_type(state, 2) == SQLITE_NULL ? 3 : 2);
 		if (ret->counted_ns > now_ns)
-			ret->counted_ns = now_ns; /* its start is its own word */
+			ret->counted_ns = now_ns; /* the start time comes from the process */
 	}
 	sqlite3_reset(state);
 	if (step == SQLITE_ROW)
@@ -217,7 +220,7 @@ int process_reload(struct process *process, struct writer *writer)
 	process->ledger.reading.to_ns = mark.counted_ns;
 	process->is_dirty = false;
 	process->is_rank_new = true;
-	process->is_drained = false; /* else it would be over */
+	process->is_drained = false; /* a drained process is not reloaded */
 	defines_forget_rows(&process->defines);
 	process->ledger.process_id = process->id;
 	r = recording_reload(writer, process);
@@ -306,7 +309,7 @@ int process_open(struct writer *writer, int64_t session_id, const Rtl__Hello *he
 		r = put_simulated(writer);
 	if (r == 0)
 		r = process_reload(process, writer);
-	/* Once: a ROLLBACK takes nothing from the line, and hours of anchors are many rows. */
+	/* Done once: a ROLLBACK does not change the line, and hours of anchors are many rows. */
 	if (r == 0)
 		r = process_clock_load(process, writer);
 	if (r < 0)

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * One process (shim instance) as its database knows it: the row of rtl_process, its GPUs, its
- * definitions, its books. Store thread. Everything here but the definitions and the anchors can
- * be read back from the database, which is what happens after a ROLLBACK.
+ * definitions, its ledger. Store thread. Everything here except the definitions and the anchors can
+ * be read back from the database, which happens after a ROLLBACK.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,32 +23,33 @@ struct process {
 	uint64_t start_time;
 	uint8_t boot_id[16];
 	uint8_t token[16];
-	bool has_rank; /* as ranks_update() found it last */
+	bool has_rank; /* as found by the last ranks_update() */
 	uint32_t rank;
-	struct rank_said *said; /* of its rank, since its Hello; owned; NULL: nothing */
-	bool is_rank_new;   /* those of its session are to be looked for anew */
-	uint64_t gpus_seen; /* by rank: it has rows of these, by their index, a bit each */
-	char *exe; /* clean; may be NULL */
+	struct rank_said *said; /* what it said of its rank after its Hello; owned; NULL: nothing */
+	bool is_rank_new;	/* the ranks of its session must be resolved again */
+	uint64_t gpus_seen;	/* GPUs with a dispatch, a bit for each index */
+	char *exe;		/* valid UTF-8; may be NULL */
 
-	uint64_t frame; /* last one taken, the open transaction included */
+	uint64_t frame; /* the last one taken, including the open transaction */
 	uint64_t duplicates;
 	bool is_dirty;
 	bool said_bye;
 	bool is_drained;
 
-	uint32_t recordings; /* its rows in rtl_recording */
+	uint32_t recordings; /* number of its rows in rtl_recording */
 
 	unsigned gpus;
 	uint32_t gpu_id[RECORDER_GPUS];
 	struct defines defines;
 	struct ledger ledger;
-	struct process_clock clock[]; /* of its GPUs: of all that there may be it would be 140 KiB */
+	struct process_clock clock[]; /* one for each of its GPUs: an array for all possible GPUs
+				       * would have 140 KiB */
 };
 
 /*
- * Finds or inserts the process of @hello in the open transaction of @writer.
- * -EBADMSG: the Hello lacks its identity or has too many GPUs; -EALREADY: it was read to its end
- * before, or belongs to another session; -ENOMEM; database_errno().
+ * Finds or inserts the process of @hello in the open transaction of @writer. -EBADMSG: the Hello
+ * lacks its identity or has too many GPUs; -EALREADY: the process was drained before, or belongs to
+ * another session; -ENOMEM; database_errno().
  */
 int process_open(struct writer *writer, int64_t session_id, const Rtl__Hello *hello, uid_t uid,
 	pid_t pid, uint64_t start_time, struct process **ret);
@@ -56,29 +57,33 @@ int process_open(struct writer *writer, int64_t session_id, const Rtl__Hello *he
 /* Returns NULL. */
 struct process *process_free(struct process *process);
 
-/* What the row of a process says of how far it was read. */
+/* How far the process was read, according to its row. */
 struct process_mark {
 	uint64_t frame;
 	uint64_t duplicates;
-	uint64_t counted_ns; /* no counter had been read before; its start when none was at all */
+	uint64_t counted_ns; /* start of the span that the next reading of the counters covers;
+			      * the start of the process if none was read */
 };
 
-/* -EUCLEAN: there is no such row; database_errno(). */
+/* Returns -EUCLEAN if there is no such row; database_errno(). */
 int process_read_mark(struct writer *writer, int64_t process_id, struct process_mark *ret);
 
 /*
- * Into another file, of @writer, in its open transaction: a row of its own there, with all that is
- * known but rows; frames up to @frame are not in it.
+ * Moves the process to another file, in the open transaction of @writer: inserts a row there with
+ * everything that is known except its records; frames up to @frame are not in that file.
  */
 int process_move(struct process *process, struct writer *writer, int64_t session_id,
 	const Rtl__Hello *hello, uid_t uid, uint64_t frame);
 
-/* After writer_rollback(). */
+/* Called after writer_rollback(). */
 int process_reload(struct process *process, struct writer *writer);
 
-/* hw, duplicates and books, in the open transaction. @all: with every counter. */
+/*
+ * Saves the frame number, the duplicates and the ledger, in the open transaction. @all: with every
+ * counter.
+ */
 int process_save(struct process *process, struct writer *writer, bool all);
 
-/* @ended as in rtl_process; @exit_status -1: unknown. */
+/* @ended as in rtl_process; @exit_status is -1 if it is unknown. */
 int process_put_end(struct writer *writer, int64_t process_id, const char *ended, int exit_status,
 	bool is_drained);

@@ -7,7 +7,10 @@
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
 
-/* Of the anchors one a second stays in rtl_clock, and more of the first second: jobs are short. */
+/*
+ * One anchor a second is kept in rtl_clock, and more of the first second, because jobs may be
+ * short.
+ */
 #define CLOCK_EVERY_NS	     1000000000u
 #define CLOCK_FIRST_EVERY_NS 10000000u
 
@@ -34,7 +37,7 @@ static bool is_kept(const struct process_clock *clock, uint64_t boottime_ns)
 	return !clock->saved_ns || boottime_ns >= clock->saved_ns + every_ns;
 }
 
-/* By our own clock: what an anchor says of the time is its sender's word. */
+/* Uses our own clock, because the times of an anchor come from an untrusted process. */
 static bool has_room(struct process_clock *clock, const struct quota *quota)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -46,7 +49,7 @@ static bool has_room(struct process_clock *clock, const struct quota *quota)
 							TICK_LINE_NS_PER_S * CLOCK_ROWS_PER_S;
 }
 
-/* Whether it is an anchor that was not known. */
+/* Returns true if the anchor is new. */
 static bool count_anchor(struct process_clock *clock, const struct tick_anchor *anchor)
 {
 	int added = tick_line_add(&clock->line, anchor);
@@ -63,7 +66,7 @@ static bool count_anchor(struct process_clock *clock, const struct tick_anchor *
 	clock->regressions += added == TICK_LINE_RESTARTED;
 	if (anchor->error_ns > clock->error_max_ns)
 		clock->error_max_ns = anchor->error_ns;
-	/* Both sides of what does not fit stay to be seen. */
+	/* Anchors on both sides of a step or restart are kept, so that it can be seen. */
 	if (added != TICK_LINE_ADDED)
 		clock->saved_ns = 0;
 	return true;
@@ -76,7 +79,7 @@ int process_clock_take(struct process *process, struct writer *writer, unsigned 
 	struct process_clock *clock = &process->clock[gpu];
 	int r;
 
-	/* SQLite's integers are signed; no clock of ours comes near. */
+	/* The integers of SQLite are signed; no real clock comes near the limit. */
 	if (anchor->tick > INT64_MAX || anchor->boottime_ns > INT64_MAX ||
 		anchor->realtime_ns > INT64_MAX || anchor->error_ns > INT64_MAX)
 		return 0;
@@ -146,7 +149,7 @@ static int load_anchors(struct process *process, sqlite3_stmt *all)
 	return database_errno(step);
 }
 
-/* @whole: else only what is counted with rows. */
+/* Without @whole, reads only what is counted together with rows. */
 static int load_books(struct process *process, sqlite3_stmt *all, bool whole)
 {
 	int step;

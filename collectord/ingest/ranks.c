@@ -15,17 +15,17 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 
-/* ---- which processes stand in each other's way ------------------------------------------- */
+/* ---- contested ranks --------------------------------------------------------------------- */
 
-/* A process while its rank is looked for. */
+/* A process while its rank is being resolved. */
 struct contender {
 	struct rank_claim *claim;
-	bool is_by_comm;   /* its candidate is the communicator's */
-	bool is_contested; /* another one has the same rank meanwhile, elsewhere */
+	bool is_by_comm;   /* its candidate comes from the communicator */
+	bool is_contested; /* another process has the same rank at the same time on other GPUs */
 	struct rank_number_of candidate;
 };
 
-/* Something that several processes may share, with a number of theirs. */
+/* A key that several processes may share, with a value of each. */
 struct shared {
 	uint64_t key;
 	int64_t value;
@@ -55,7 +55,7 @@ static bool has_shared(const struct shared *set, size_t count, uint64_t key)
 	return low < count && set[low].key == key;
 }
 
-/* Sorts @set; then only keys are kept that have a value twice. Returns how many are left. */
+/* Sorts @set and keeps only keys that have the same value twice. Returns how many are left. */
 static size_t keep_repeated(struct shared *set, size_t count)
 {
 	size_t kept = 0;
@@ -68,7 +68,10 @@ static size_t keep_repeated(struct shared *set, size_t count)
 	return kept;
 }
 
-/* What a launcher says of a world that is smaller than the communicator is not of this job. */
+/*
+ * If the communicator is larger than the world that the launcher named, the launcher was not that
+ * of this job.
+ */
 static bool is_told_outside(const struct rank_claim *claim)
 {
 	return claim->comm_size.is_known && claim->world_size.is_known &&
@@ -82,12 +85,12 @@ static void choose_candidate(struct contender *c, bool is_told_twice)
 	c->is_by_comm = claim->comm_rank.is_known &&
 			(!claim->told.is_known || is_told_twice || is_told_outside(claim));
 	c->candidate = c->is_by_comm ? claim->comm_rank : claim->told;
-	/* Of several ranks of the communicator in one process it is none. */
+	/* A process with several ranks of the communicator has no rank. */
 	if (claim->comm.is_known && !claim->comm_rank.is_known && is_told_outside(claim))
 		c->candidate.is_known = false;
 }
 
-/* Ranks of one communicator that were all told the same were told by something around them. */
+/* If ranks of one communicator were told the same number, it came from a process around them. */
 static void choose_candidates(struct contender *all, size_t count, struct shared *set)
 {
 	size_t n = 0;
@@ -114,8 +117,8 @@ static bool descends_from(const struct rank_claim *a, const struct rank_claim *b
 }
 
 /*
- * Both have the rank, and cannot both be it: they live at once, on different GPUs, neither is a
- * helper that the other has started, nor a restart of it.
+ * True if both have the rank but only one can be it: they live at the same time, on different GPUs,
+ * and neither is a helper that the other has started, nor a restart of it.
  */
 static bool contest(const struct rank_claim *a, const struct rank_claim *b)
 {
@@ -139,7 +142,7 @@ static int compare_candidates(const void *a, const void *b)
 	return x->claim->process_id < y->claim->process_id ? -1 : 1;
 }
 
-/* Of @all, which are sorted by rank. */
+/* Marks the contested ranks in @all, which is sorted by rank. */
 static void find_contested(struct contender *all, size_t count)
 {
 	for (size_t i = 0; i < count && all[i].candidate.is_known; i++)
@@ -152,7 +155,7 @@ static void find_contested(struct contender *all, size_t count)
 
 /* ---- groups ------------------------------------------------------------------------------- */
 
-/* Of the processes below each of these two have the same contested rank. Returns how many. */
+/* Lists the ancestors below which two processes have the same contested rank. Returns how many. */
 static size_t find_crowded(const struct contender *all, size_t count, struct shared *set)
 {
 	size_t n = 0;
@@ -164,7 +167,9 @@ static size_t find_crowded(const struct contender *all, size_t count, struct sha
 	return keep_repeated(set, n);
 }
 
-/* The process around @claim that is highest of those below which each rank is once. 0: unknown. */
+/*
+ * Returns the highest ancestor of @claim below which each rank occurs once, or 0 if it is unknown.
+ */
 static uint64_t find_engine(
 	const struct rank_claim *claim, const struct shared *crowded, size_t n_crowded)
 {
@@ -175,7 +180,7 @@ static uint64_t find_engine(
 			break;
 		engine = claim->ancestors[a];
 	}
-	/* Alone, though it says that there are others: they are not found by this. */
+	/* It names a larger world but is alone, so its group cannot be found this way. */
 	if (claim->n_ancestors && engine == claim->ancestors[0] && claim->world_size.is_known &&
 		claim->world_size.value > 1)
 		return 0;
@@ -187,7 +192,7 @@ static struct rank_number_of known(uint64_t value)
 	return (struct rank_number_of){true, (int64_t)(value & INT64_MAX)};
 }
 
-/* The communicator, else the engine. */
+/* The group is the communicator, else the engine. */
 static struct rank_number_of group_of(
 	const struct contender *c, const struct shared *crowded, size_t n_crowded)
 {
@@ -201,7 +206,7 @@ static struct rank_number_of group_of(
 	return engine ? known(engine) : (struct rank_number_of){false, 0};
 }
 
-/* Groups of which a rank is contested, sorted. Returns how many. */
+/* Lists the groups with a contested rank, sorted. Returns how many. */
 static size_t list_contested_groups(const struct contender *all, size_t count, struct shared *set)
 {
 	size_t n = 0;
@@ -213,7 +218,7 @@ static size_t list_contested_groups(const struct contender *all, size_t count, s
 	return n;
 }
 
-/* Of a replica that is larger than the others no rank is one of the job's, either. */
+/* If one rank of a replica is contested, none of its ranks is a rank of the job. */
 static void join_contested_group(struct contender *c, const struct shared *groups, size_t n)
 {
 	struct rank_claim *claim = c->claim;
@@ -302,7 +307,7 @@ static struct rank_number_of number_at(sqlite3_stmt *row, int column)
 	return (struct rank_number_of){true, sqlite3_column_int64(row, column)};
 }
 
-/* Of "0,3,3": the GPUs that it has dispatched to. */
+/* Parses "0,3,3", the GPUs to which it has dispatched. */
 static uint64_t gpus_of(const char *text)
 {
 	uint64_t gpus = 0;
@@ -314,13 +319,13 @@ static uint64_t gpus_of(const char *text)
 	return gpus;
 }
 
-/* "PID.START,...": a number each, never 0. */
+/* Parses "PID.START,..." into a number for each entry, never 0. */
 static void ancestors_of(const char *text, struct rank_claim *claim)
 {
 	while (text && *text && claim->n_ancestors < RANKS_ANCESTORS_MAX) {
 		uint64_t hash = 0xcbf29ce484222325u;
 
-		/* FNV-1a, as of communicators. */
+		/* FNV-1a, as for communicators. */
 		for (; *text && *text != ','; text++)
 			hash = (hash ^ (uint8_t)*text) * 0x100000001b3u;
 		hash &= INT64_MAX;
@@ -437,8 +442,7 @@ int ranks_reload(struct writer *writer, struct process *process)
 	return 0;
 }
 
-/* ---- what a process says ----------------------------------------------------------------------
- */
+/* ---- what a process says ----------------------------------------------------------------- */
 
 void ranks_free_said(struct rank_said *said)
 {
@@ -459,7 +463,7 @@ static struct rank_number_of number_of(protobuf_c_boolean is_known, int64_t valu
 	return (struct rank_number_of){is_known != 0, is_known ? value : 0};
 }
 
-/* NULL with 0: it is not said. */
+/* Sets *@ret to NULL and returns 0 if the text is missing. */
 static int copy_text(protobuf_c_boolean has, const ProtobufCBinaryData *bytes, char **ret)
 {
 	*ret = has ? text_clean(bytes->data, bytes->len, LABEL_BYTES_MAX) : NULL;
@@ -528,10 +532,12 @@ int ranks_take(struct writer *writer, struct process *process, const Rtl__Define
 	return ranks_put_said(writer, process);
 }
 
-/* ---- the process tree -------------------------------------------------------------------------
- */
+/* ---- the process tree -------------------------------------------------------------------- */
 
-/* The start time of @pid in clock ticks, and its parent. False: /proc does not show it. */
+/*
+ * Reads the start time of @pid in clock ticks, and its parent. Returns false if /proc does not show
+ * them.
+ */
 static bool read_stat(pid_t pid, pid_t *ret_parent, uint64_t *ret_start)
 {
 	char path[32], text[1024];
@@ -545,7 +551,7 @@ static bool read_stat(pid_t pid, pid_t *ret_parent, uint64_t *ret_start)
 	if (bytes <= 0)
 		return false;
 	text[bytes] = '\0';
-	/* The name in parentheses may contain anything, parentheses too. */
+	/* The name in parentheses may contain any character, including parentheses. */
 	at = strrchr(text, ')');
 	for (int field = 2; at && field < 22; field++) {
 		at = strchr(at, ' ');

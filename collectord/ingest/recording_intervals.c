@@ -20,7 +20,7 @@ int recording_reload(struct writer *writer, struct process *process)
 	return step == SQLITE_ROW ? 0 : database_errno(step);
 }
 
-/* 1: it is there; 0: not. */
+/* Returns 1 if it exists, 0 if not. */
 static int has(struct writer *writer, const struct process *process, int64_t at_ns)
 {
 	sqlite3_stmt *find = writer->statements.at[ST_RECORDING_HAS];
@@ -38,7 +38,7 @@ static int begin(struct writer *writer, struct process *process, int64_t at_ns, 
 	sqlite3_stmt *put = writer->statements.at[ST_RECORDING_BEGIN];
 	int r;
 
-	/* They come again with every connection: what is known is no further row. */
+	/* The intervals are sent again with every connection: a known one needs no further row. */
 	r = process->recordings < RECORDINGS_MAX ? 0 : has(writer, process, at_ns);
 	if (r)
 		return r < 0 ? r : 0;

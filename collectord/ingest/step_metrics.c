@@ -8,9 +8,9 @@
 #include <string.h>
 
 #define BETWEEN		 " \t\r\n,;"
-/* Of a number: what strtod() takes beyond these (hexadecimal, inf, nan) is no metric. */
+/* Characters of a number: the other forms of strtod() (hexadecimal, inf, nan) are not metrics. */
 #define DIGITS		 "+-.0123456789eE"
-/* Longest number looked at: 17 significant digits, signs, an exponent, and room for zeroes. */
+/* Longest number that is read: 17 significant digits, signs, an exponent, and room for zeroes. */
 #define NUMBER_BYTES_MAX 64u
 
 static locale_t locale;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Step metrics in the text of a mark: "loss=1.2 lr=3e-4". Pure: no state, no memory, no locale;
- * any text is harmless. Any thread.
+ * Parses step metrics in the text of a mark: "loss=1.2 lr=3e-4". Keeps no state but a locale
+ * object, allocates nothing else, and does not depend on the current locale; any text is harmless.
+ * Any thread.
  */
 #include <stdbool.h>
 
@@ -14,8 +15,8 @@ struct metric {
 };
 
 /*
- * The next pair of *@text, a NUL-terminated string, and moves *@text past it; false: there is
- * none. Pairs stand between blanks, commas or semicolons; a word that is not name=number (a
- * decimal number and nothing behind it) is passed over, as is a name that is too long.
+ * Reads the next pair of *@text, a NUL-terminated string, and moves *@text past it; returns false
+ * if there is none. Pairs are separated by blanks, commas or semicolons. A word that is not
+ * name=number (a decimal number and nothing after it) is skipped, as is a name that is too long.
  */
 bool metric_next(const char **text, struct metric *ret);

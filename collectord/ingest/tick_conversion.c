@@ -5,12 +5,12 @@
 #include <string.h>
 
 #define NS_PER_S	 TICK_LINE_NS_PER_S
-/* Crystals are good to 50 ppm; what is ten times as far off is no drift. */
+/* Crystals are accurate to 50 ppm; a deviation of ten times that is not drift. */
 #define RATE_PART	 2000u
-/* Of an anchor that does not say. */
+/* The error of an anchor that does not state one. */
 #define ERROR_UNKNOWN_NS 20000u
 
-/* Hostile ticks and anchors are 64 bits wide; no product of two of them overflows this. */
+/* Untrusted ticks and anchors have 64 bits; the product of two of them fits in this type. */
 typedef __int128 wide;
 
 void tick_line_init(struct tick_line *line, uint64_t hz)
@@ -25,7 +25,7 @@ void tick_line_set_rate(struct tick_line *line, uint64_t hz)
 	line->tick_ns = hz && NS_PER_S % hz == 0 ? NS_PER_S / hz : 0;
 }
 
-/* Old anchors lose every other of the older half; the last seconds stay as dense as they came. */
+/* Drops every other anchor of the older half; the newer half stays as dense as it came. */
 static void thin(struct tick_line *line)
 {
 	unsigned half = PROCESS_ANCHORS_MAX / 2, kept = 0;
@@ -37,7 +37,10 @@ static void thin(struct tick_line *line)
 	line->count -= half - kept;
 }
 
-/* The first anchor with a tick above @tick; anchors come in order, so from the end. */
+/*
+ * Returns the first anchor with a tick above @tick. Searches from the end, because anchors come in
+ * order.
+ */
 static unsigned place_of(const struct tick_line *line, uint64_t tick)
 {
 	unsigned i = line->count;
@@ -47,7 +50,7 @@ static unsigned place_of(const struct tick_line *line, uint64_t tick)
 	return i;
 }
 
-/* What two anchors may disagree by, the nominal rate taken for the truth. */
+/* How far two anchors may disagree, at the nominal rate. */
 static wide allowed_ns(
 	const struct tick_line *line, const struct tick_anchor *a, const struct tick_anchor *b)
 {
@@ -57,7 +60,10 @@ static wide allowed_ns(
 	return error_ns + NS_PER_S / line->hz + (b->boottime_ns - a->boottime_ns) / RATE_PART;
 }
 
-/* Above 0: fewer ticks than the time between @a and @b has; below: more; 0: they fit. */
+/*
+ * Returns 1 if there are fewer ticks between @a and @b than their time implies, -1 if there are
+ * more, 0 if they fit.
+ */
 static int misfit(
 	const struct tick_line *line, const struct tick_anchor *a, const struct tick_anchor *b)
 {
@@ -67,7 +73,7 @@ static int misfit(
 	if (!line->hz)
 		return 0;
 	allowed = allowed_ns(line, a, b);
-	of_ticks = ticks / line->hz; /* times a rate that lies even this would overflow */
+	of_ticks = ticks / line->hz; /* multiplied by a false rate, even this type would overflow */
 	if (ns - allowed > of_ticks)
 		return 1;
 	return ns + allowed < of_ticks + (ticks % line->hz > 0) ? -1 : 0;
@@ -81,7 +87,10 @@ static bool has_place(const struct tick_line *line, unsigned i, const struct tic
 	return i == line->count || line->anchor[i].boottime_ns > anchor->boottime_ns;
 }
 
-/* It has no place among the others: is it the first of a counter that began again? */
+/*
+ * Called when the anchor has no place: checks whether it is the first one of a counter that
+ * restarted.
+ */
 static int restart(struct tick_line *line, const struct tick_anchor *anchor)
 {
 	const struct tick_anchor *last = &line->anchor[line->count - 1];
@@ -128,7 +137,7 @@ static int fit(wide ns, int64_t *ret_ns)
 	return 0;
 }
 
-/* Rounded down for both signs, so that the line stays monotone through its anchors. */
+/* Rounds down for both signs, so that the line stays monotone through its anchors. */
 static wide scaled(wide ticks, uint64_t ns, uint64_t per)
 {
 	wide product = ticks * (wide)ns;
@@ -144,8 +153,8 @@ static wide from(const struct tick_line *line, const struct tick_anchor *anchor,
 }
 
 /*
- * A kernel that ended before the counter began again, and was harvested after. The same ticks
- * will come again: what is nearer to the last anchor is it.
+ * True for a kernel that ended before the counter restarted and was read after it. The same ticks
+ * come again, so the interpretation nearer to the last anchor counts.
  */
 static bool is_of_before(const struct tick_line *line, uint64_t tick, int64_t *ret_ns)
 {
@@ -159,7 +168,7 @@ static bool is_of_before(const struct tick_line *line, uint64_t tick, int64_t *r
 	       !fit(ns, ret_ns);
 }
 
-/* What holds from anchor @a on, to @b; NULL: as far as it goes. */
+/* Caches the conversion that holds from anchor @a to @b; with NULL, as far as it can. */
 static void set_span(struct tick_line *line, const struct tick_anchor *a,
 	const struct tick_anchor *b, uint64_t ns, uint64_t per)
 {
@@ -190,7 +199,7 @@ int tick_line_find(struct tick_line *line, uint64_t tick, int64_t *ret_ns)
 			ns = b->boottime_ns - a->boottime_ns;
 			per = b->tick - a->tick;
 		} else {
-			/* Up to the middle one holds, from there on the other: no span. */
+			/* The nearer anchor counts, so no single span holds here. */
 			if (tick - a->tick > b->tick - tick)
 				a = b;
 			i = 0;

@@ -52,7 +52,10 @@ static int sum_imported(struct writer *writer, int64_t session_id, struct comple
 		c->imported = true;
 		c->imported_stored = (uint64_t)sqlite3_column_int64(sums, 1);
 		c->imported_all = sqlite3_column_int(sums, 3);
-		/* The ledger's own columns tell of them what is there, not what there was. */
+		/*
+		 * The queue rows of imported processes state what was imported, not what was
+		 * dispatched.
+		 */
 		c->dispatched -= c->imported_stored;
 		if (!is_null(sums, 2))
 			snprintf(c->imported_from, sizeof(c->imported_from), "%s",
@@ -62,7 +65,7 @@ static int sum_imported(struct writer *writer, int64_t session_id, struct comple
 	return step == SQLITE_ROW ? 0 : database_errno(step);
 }
 
-/* The line borrows names: the tables of counters.h have them for ever. */
+/* The result borrows the name, so a permanent literal is returned. */
 static const char *known_name(const char *name)
 {
 	static const char *const ours[] = {"dropped_malformed", "dropped_disk_full",
@@ -145,7 +148,7 @@ static int sum_skipped(struct writer *writer, int64_t session_id, struct complet
 
 		if (!strcmp(name, rtl_queue_counter_name[RTL_Q_untimed_mode]))
 			c->untimed_by_mode = (uint64_t)sqlite3_column_int64(skipped, 1);
-		/* Barriers and vendor packets: no dispatches. */
+		/* Barriers and vendor packets are not dispatches. */
 		else if (strcmp(name, rtl_queue_counter_name[RTL_Q_skipped_not_kernel]))
 			completeness_add(&c->skipped_by, known_name(name),
 				(uint64_t)sqlite3_column_int64(skipped, 1));
@@ -214,7 +217,10 @@ int verdict_count_rows(struct writer *writer)
 	return database_run(loss);
 }
 
-/* 1: some rank is missing, as far as those that are there tell; 0, database_errno(). */
+/*
+ * Returns 1 if a rank is missing, according to the processes that are there; 0, or
+ * database_errno().
+ */
 static int lacks_ranks(struct writer *writer, int64_t session_id)
 {
 	sqlite3_stmt *row = NULL;
@@ -255,7 +261,7 @@ int verdict_put_unwatched(struct writer *writer, int64_t session_id, bool is_new
 		return r;
 	if (r)
 		return is_new ? writer_put_loss(writer, "unwatched", 1) : 0;
-	/* Of a file of several it may be another's. */
+	/* In a file with several sessions the note may belong to another one. */
 	return database_exec(writer->db,
 		"DELETE FROM rtl_loss WHERE process_id = 0 AND reason = 'unwatched' "
 		"AND (SELECT count(*) FROM rtl_session) = 1");

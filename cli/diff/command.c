@@ -183,7 +183,8 @@ static void sides_done(struct sides *sides)
 		diff_side_free_p(sides->at + i);
 }
 
-/* Two sessions of one name are told apart by their files, then by their places. */
+/* Replaces equal labels by the path of the file, and equal paths by the place on the command
+ * line. */
 static void tell_apart(struct sides *sides)
 {
 	for (size_t i = 0; i < sides->count; i++)
@@ -248,7 +249,8 @@ static bool is_refused(const struct diff *diff, const bool *allowed)
 	return false;
 }
 
-/* Which words of --allow would let it pass; none where nothing does. */
+/* Names the words of --allow that would let the comparison pass; writes "" if an empty side rules
+ * that out. */
 static void put_cure(const struct diff *diff, const bool *allowed, char *ret, size_t bytes)
 {
 	size_t at = 0;
@@ -266,7 +268,7 @@ static void put_cure(const struct diff *diff, const bool *allowed, char *ret, si
 	}
 }
 
-/* One line says why the first of them cannot be compared. */
+/* Prints the reason why the first incomparable pair is refused. Returns true if there is one. */
 static bool refuse(const struct sides *sides, const bool *allowed)
 {
 	for (size_t i = 0; i < sides->diff_count; i++) {

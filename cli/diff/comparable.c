@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Whether two sessions can be compared. What other tools compared all the same was an empty
- * capture (a win), a lost rank (half the time saved), a different mode (its cost).
+ * Checks whether two sessions can be compared. Tools that skip this check report an empty capture
+ * as a speedup, a lost rank as half the time saved, and the cost of another recording mode as a
+ * regression.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -31,7 +32,7 @@ __attribute__((format(printf, 3, 4))) static void refuse(
 	va_end(arguments);
 }
 
-/* Like a list of options: is the text the same, unknown only where it is for both? */
+/* Compares two lists such as the modes. An unknown list equals only another unknown one. */
 static bool is_same(const char *a, const char *b)
 {
 	return !strcmp(a ? a : "", b ? b : "");
@@ -42,7 +43,7 @@ static const char *known(const char *text)
 	return text && *text ? text : "unknown";
 }
 
-/* The first lane of one that the other has not. */
+/* Returns the first lane of @side that @other lacks. */
 static const struct diff_lane *find_odd(const struct diff_side *side, const struct diff_side *other)
 {
 	for (size_t i = 0; i < side->lane_count; i++)
@@ -114,7 +115,8 @@ static bool is_far(double a, double b, double percent)
 	return fabs(a - b) * 100 > percent * (a > b ? a : b);
 }
 
-/* The first lane that has more or fewer steps than its like; NULL: all have as many. */
+/* Returns the first lane of @b whose number of steps differs from that of its counterpart in @a, or
+ * NULL if there is none. */
 static const struct diff_lane *find_other_steps(
 	const struct diff_side *a, const struct diff_side *b, double tolerance)
 {
@@ -131,7 +133,7 @@ static const struct diff_lane *find_other_steps(
 static void check_steps(const struct diff_side *a, const struct diff_side *b, struct diff_gate *ret)
 {
 	static const char *const sources[] = {"by markers", "inferred", "none"};
-	/* What is inferred may be off by some. */
+	/* An inferred number of steps is not exact. */
 	double tolerance = a->source == STEPS_INFERRED ? DIFF_INFERRED_PCT : 0;
 	const struct diff_lane *odd = find_other_steps(a, b, tolerance);
 	char who[40] = "a process";
@@ -163,7 +165,7 @@ static void check_modes(const struct diff_side *a, const struct diff_side *b, st
 static void check_losses(
 	const struct diff_side *a, const struct diff_side *b, struct diff_gate *ret)
 {
-	/* What another tool lost is not known: the user may judge. */
+	/* It is not known what another tool lost, so the user may judge. */
 	bool is_a = a->verdict->is_complete || a->verdict->is_unknown;
 	bool is_b = b->verdict->is_complete || b->verdict->is_unknown;
 	const struct diff_side *lossy = is_a ? b : a;
@@ -193,7 +195,8 @@ static void check_rules(const struct diff_side *a, const struct diff_side *b, st
 			"\"other *\" brings the same");
 }
 
-/* Of the time of its kernels, what those take that @other has, too. Both stand by name. */
+/* Returns the percentage of @side's kernel time in kernels that @other has as well. The kernels of
+ * both sides are sorted by name. */
 static double common_pct(const struct diff_side *side, const struct diff_side *other)
 {
 	uint64_t timed = 0;
@@ -209,12 +212,12 @@ static double common_pct(const struct diff_side *side, const struct diff_side *o
 		i += order <= 0;
 		k += order >= 0;
 	}
-	/* Kernels that take no time at all are counted. */
+	/* If all kernels take no time, the launches are counted instead. */
 	return side->kernel_ns > 0 ? 100 * ns / (double)side->kernel_ns
 				   : 100 * (double)timed / (double)side->timed;
 }
 
-/* What every program has (the runtime's fills) does not make one of two. */
+/* Two programs remain two even if both have a few kernels of the runtime, such as its fills. */
 static void check_kernels(
 	const struct diff_side *a, const struct diff_side *b, struct diff_gate *ret)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* By what one session differs from another. Formulas: docs/commands.md. */
+/* Computes how one session differs from another. docs/commands.md has the formulas. */
 #include "cli/diff/diff.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ double diff_ratio(double before, double after)
 	return before > 0 ? after / before : NAN;
 }
 
-/* ---- who is who ---- */
+/* ---- identity across runs ---- */
 
 void diff_number(const struct diff_who *before, struct diff_who *who)
 {
@@ -120,7 +120,8 @@ static void widen(double value, double *min, double *max)
 		*max = value;
 }
 
-/* The square of the standard error of the mean, where the samples are steps; NAN: of one step. */
+/* Returns the squared standard error of the mean; the samples are the steps. NAN for a single
+ * step. */
 static double error_squared(const struct diff_side *side, enum diff_part part)
 {
 	double sum = 0, squares = 0, mean;
@@ -221,10 +222,10 @@ static bool is_kernel_regression(
 	double before = change->before ? diff_of_step(d->reference, change->before->total_ns) : 0;
 	double whole = diff_of_step(d->reference, d->reference->kernel_ns);
 
-	/* What it replaces is what it has grown from: that is judged with its replacement. */
+	/* A kernel that replaces another one is judged together with its replacement. */
 	if (replacement)
 		return false;
-	/* One that is new has grown from nothing. */
+	/* A new kernel has grown from zero. */
 	return !isnan(percent) && change->delta_ns > before * percent / 100 &&
 	       (before + change->delta_ns) * 100 >= whole * DIFF_KERNEL_PCT;
 }
@@ -332,7 +333,7 @@ void diff_name_lane(
 		snprintf(ret, bytes, "%s", rank);
 }
 
-/* The square of the standard error of the mean of a lane's steps; NAN: of one step. */
+/* Returns the squared standard error of the mean of a lane's steps; NAN for a single step. */
 static double lane_error_squared(const struct diff_lane *lane, enum diff_part part)
 {
 	double n = (double)lane->steps;
@@ -378,8 +379,9 @@ static double slowness(const struct diff_rank_change *rank)
 }
 
 /*
- * A rank alone, that the mean of all ranks hides: its step; or what it computes, for while others
- * have slack, or wait for it, their steps are as long as its own.
+ * Judges each rank alone, because the mean of all ranks hides it. A rank regresses if its step
+ * grows, or if its computation does: while the other ranks have slack or wait for it, their steps
+ * are as long as its own.
  */
 static int compare_ranks(struct diff *d, double percent)
 {

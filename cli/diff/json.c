@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* A comparison as one JSON document, with the fields of AORTA's overlap_report.py. */
+/* Writes a comparison as one JSON document, which includes the fields of AORTA's
+ * overlap_report.py. */
 #include "cli/diff/diff.h"
 
 #include <errno.h>
@@ -29,14 +30,14 @@ static json_t *count_json(uint64_t value)
 	return json_integer((json_int_t)value);
 }
 
-/* ---- AORTA's ---- */
+/* ---- the fields of AORTA ---- */
 
 static double ms(const struct diff_side *s, enum diff_part part)
 {
 	return diff_side_mean(s, part) / 1e6;
 }
 
-/* mean_overlap_ms / mean_compute_ms, 0 where nothing is computed. */
+/* mean_overlap_ms / mean_compute_ms, or 0 if nothing is computed. */
 static double overlap_ratio(const struct diff_side *s)
 {
 	double compute = ms(s, DIFF_COMPUTATION);
@@ -78,7 +79,7 @@ static json_t *aorta_json(const struct diff_view *view)
 	return NULL;
 }
 
-/* ---- ours ---- */
+/* ---- the fields of rtl ---- */
 
 static json_t *others_json(const struct diff_side *s)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The figures of one session, from the modules that show it alone. */
+/* Loads the figures of one session through the modules that show a single session. */
 #include "cli/diff/diff.h"
 
 #include <errno.h>
@@ -57,8 +57,8 @@ static void add_row(double to[DIFF_PARTS], const struct breakdown_row *row)
 	to[DIFF_HIDDEN_REDUCESCATTER] += (double)row->with_reducescatter_ns;
 }
 
-/* The first of three and more is warm-up; where nothing says where the last one ends, it ends with
- * the program. */
+/* Leaves out the first of three or more steps as warm-up. Leaves out an open last step, which only
+ * the end of the program closes, unless it is the only one left. */
 static void choose_steps(const struct steps_process *process, size_t *from, size_t *to)
 {
 	*from = process->count >= 3 ? 1 : 0;
@@ -79,7 +79,7 @@ static int make_room(struct diff_side *s, const struct timeline *t)
 	return s->lanes && s->steps ? 0 : -ENOMEM;
 }
 
-/* Welford's: the sum of squared deviations from the mean, one step more. */
+/* Adds one step by Welford's method, which keeps the sum of squared deviations from the mean. */
 static void add_to_lane(struct diff_lane *lane, const double step[DIFF_PARTS])
 {
 	lane->steps++;
@@ -137,7 +137,7 @@ static int load_steps(
 	return s->steps_line ? 0 : -ENOMEM;
 }
 
-/* Processes with kernels that do not lead. */
+/* Collects the processes that have kernels and do not lead their rank. */
 static int load_others(struct diff_side *s, const struct leaders *leaders)
 {
 	s->others = calloc(leaders->count + 1, sizeof(*s->others));
@@ -158,7 +158,7 @@ static int compare_kernels(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* Where the lane of a process on a GPU is. */
+/* The index of the lane of a process on a GPU. */
 struct place {
 	int64_t process_id, gpu_id;
 	size_t lane;
@@ -173,7 +173,7 @@ static int compare_places(const void *a, const void *b)
 	return (x->gpu_id > y->gpu_id) - (x->gpu_id < y->gpu_id);
 }
 
-/* A cell of a leading process. */
+/* A cell of a leading process, with the index of its lane. */
 struct piece {
 	const struct measure_cell *cell;
 	size_t lane;
@@ -225,7 +225,7 @@ static void add_piece(struct diff_kernel *kernel, const struct piece *piece)
 	last->total_ns = wrap_plus(last->total_ns, sums->total_ns);
 }
 
-/* The pieces of a kernel stand together. */
+/* Adds one kernel. @pieces are all of its pieces, sorted by lane. */
 static int add_kernel(struct diff_side *s, const struct measure *m, const struct piece *pieces,
 	size_t count, struct durations_room *room)
 {
@@ -311,7 +311,7 @@ static int compare_launches(const void *a, const void *b)
 	return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
-/* Of the process of the first lane. */
+/* Loads the shapes of the launches of the first lane's process. */
 static int load_launch_shapes(const struct diff_side *s, struct query *query,
 	struct launch_shape **ret, size_t *ret_count)
 {
@@ -339,7 +339,7 @@ static int load_launch_shapes(const struct diff_side *s, struct query *query,
 	return r;
 }
 
-/* The first ones of the file: they show where each kernel is launched. */
+/* Loads the first launches of the file, which show where each kernel is launched. */
 static int load_launches(struct diff_side *s, struct query *query)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
@@ -370,7 +370,8 @@ static int load_launches(struct diff_side *s, struct query *query)
 	return r;
 }
 
-/* Of what was dispatched while it was there, losses not counted: those are said apart. */
+/* Counts the dispatches of the leading processes, stored and skipped. Losses are not counted; they
+ * are reported separately. */
 static void count_recorded(
 	struct diff_side *s, const struct summary *summary, const struct leaders *leaders)
 {
@@ -420,7 +421,8 @@ static int copy_groups(struct diff_side *s, const struct collectives_report *rep
 	return 0;
 }
 
-/* As lanes: ids, for who they are is not known yet. */
+/* Orders stragglers as lanes are ordered, by ids, because process_nth and gpu_nth are not set
+ * yet. */
 static int compare_stragglers(const void *a, const void *b)
 {
 	const struct diff_who *x = &((const struct diff_straggler *)a)->who;
@@ -486,7 +488,7 @@ static int load_collectives(struct diff_side *s, struct query *query,
 
 /* ---- how it was recorded ---- */
 
-/* The first column of all rows of sql/@name.sql, ", " between. */
+/* Joins the first column of all rows of sql/@name.sql with ", ". */
 static int load_list(struct query *query, const char *name, char **ret)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
@@ -532,7 +534,8 @@ static int load_ways(struct diff_side *s, struct query *query)
 	return 0;
 }
 
-/* The modules that show a session alone, in their order; the last of them borrow the first. */
+/* Runs the modules that show a single session, in their order; later ones borrow from earlier
+ * ones. */
 static int load_figures(struct diff_side *s, struct query *query, const char *label,
 	const struct diff_options *o, char error[QUERY_ERROR_BYTES])
 {

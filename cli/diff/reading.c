@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* A comparison in one sentence: what changed by how much, where it lies, and which rank's it is. */
+/* Puts a comparison into one sentence: what changed and by how much, in which part of the step, and
+ * on which rank. */
 #include "cli/diff/diff.h"
 
 #include <math.h>
@@ -8,7 +9,7 @@
 
 #include "proto/base/cleanup.h"
 
-/* The part of the step that changed most. */
+/* Returns the part of the step that changed most. */
 static enum diff_part find_main_part(const struct diff *d)
 {
 	enum diff_part main = DIFF_COMPUTATION;
@@ -49,7 +50,7 @@ static void say_kernel(const struct diff *d, char *to, size_t bytes)
 
 /* ---- which rank ---- */
 
-/* What a rank is late in sum, for each of its steps. */
+/* Returns the lateness of a rank per step. */
 static double late_of_step(const struct diff_side *side, const struct diff_straggler *straggler)
 {
 	const struct diff_lane *lane = straggler ? diff_find_lane(side, &straggler->who) : NULL;
@@ -57,7 +58,8 @@ static double late_of_step(const struct diff_side *side, const struct diff_strag
 	return lane && lane->all_steps ? straggler->late_ns / (double)lane->all_steps : NAN;
 }
 
-/* Mean latency of the collectives that both have, as often as the new one has them; NAN: none. */
+/* Returns the ratio of the mean latencies of the collectives that both sides have, weighted by the
+ * new side's counts. NAN if there are none. */
 static double latency_ratio(const struct diff *d)
 {
 	double before = 0, after = 0;
@@ -86,14 +88,15 @@ static void say_latency(const struct diff *d, char *to, size_t bytes)
 		snprintf(to, bytes, "; latency %.2fx", ratio);
 }
 
-/* Of ms: sums over a run may be seconds, or a few us. */
+/* Returns the number of decimals for a time in ms: sums over a run range from microseconds to
+ * seconds. */
 static int decimals(double ns)
 {
 	return ns >= 1e8 ? 0 : 3;
 }
 
-/* Exposed communication is waiting for a rank, or moving bytes: who comes later, or less late, by
- * most, and what the collectives take from the last arrival on. */
+/* Exposed communication is time spent waiting for a rank or moving bytes. Names the rank whose
+ * lateness changed most, and says how the latency from the last arrival on changed. */
 static void say_late(const struct diff *d, char *to, size_t bytes)
 {
 	const struct diff_straggler *most = NULL, *most_before = NULL;
@@ -131,8 +134,8 @@ static int compare_ratios(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The middle of the ratios by which ranks compute longer; NAN: of fewer than three there is none.
- */
+/* Returns the median ratio by which the ranks' computation changed; NAN for fewer than three
+ * ranks. */
 static double middle_ratio(const struct diff *d)
 {
 	CLEANUP(free_p) double *ratios = calloc(d->side->lane_count + 1, sizeof(*ratios));
@@ -152,8 +155,8 @@ static double middle_ratio(const struct diff *d)
 	return ratios[(count - 1) / 2];
 }
 
-/* A rank that computes clearly longer than before where the one in the middle does not: the mean of
- * all ranks hides it. */
+/* Names a rank that clearly computes longer than before while the median rank does not. The mean of
+ * all ranks hides such a rank. */
 static void say_rank(const struct diff *d, char *to, size_t bytes)
 {
 	const struct diff_rank_change *most = NULL;
@@ -183,7 +186,7 @@ static void say_rank(const struct diff *d, char *to, size_t bytes)
 
 /* ---- the sentence ---- */
 
-/* Of a step that takes as long as before, what changed all the same. */
+/* Says what changed clearly although the step takes as long as before. */
 static void say_within(struct diff *d, const char *what, enum diff_part part)
 {
 	const struct diff_change *step = d->parts + DIFF_STEP, *change = d->parts + part;

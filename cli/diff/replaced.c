@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which kernels take the place of others (docs/diff.md, "Replaced"). A launch site is the place in
- * a queue between two kernels that both runs have; what one run launches there is compared with
- * what the other one does.
+ * Finds kernels that take the place of others (docs/commands.md, "Replaced"). A launch site is the
+ * place in a queue between two kernels that both runs have. What one run launches there is compared
+ * with what the other run launches there.
  */
 #include <errno.h>
 #include <math.h>
@@ -15,10 +15,12 @@
 
 #define NO_KERNEL UINT32_MAX
 
-/* What lies at a site, so often. Kernels of `list` are those of one side alone. */
+/* The kernels that lie at a site, and how often. `list` holds kernels of one side alone. */
 struct run {
-	uint32_t before, after; /* kernels of the reference; NO_KERNEL: the queue begins or ends */
-	uint32_t count;		/* 0: nothing; above DIFF_REPLACED_MAX: too many to tell */
+	/* kernels of the reference; NO_KERNEL at the start and the end of a queue */
+	uint32_t before, after;
+	/* 0: the site is empty; above DIFF_REPLACED_MAX: too many to list */
+	uint32_t count;
 	uint32_t list[DIFF_REPLACED_MAX];
 	uint64_t times;
 };
@@ -28,11 +30,12 @@ struct runs {
 	size_t count, capacity;
 };
 
-/* One side: which of its kernels the other has, as kernels of the reference. */
+/* One side, with its mapping to the kernels that both sides have. */
 struct half {
 	const struct diff_side *side;
-	uint32_t *common;   /* NO_KERNEL: the other has it not */
-	uint64_t *launches; /* of each kernel, of those that are looked at */
+	/* index of the kernel in the reference; NO_KERNEL if only this side has it */
+	uint32_t *common;
+	uint64_t *launches; /* launches of each kernel among those that were loaded */
 	struct runs runs;
 };
 
@@ -137,7 +140,8 @@ static int close_run(struct runs *runs, struct run *open, uint32_t after)
 	return 0;
 }
 
-/* Where a launch is missing nothing is known of what lies around it. */
+/* Collects the runs between common kernels. If a launch is missing, the sites on both sides of the
+ * gap are unknown and left out. */
 static int find_runs(struct half *half)
 {
 	const struct diff_side *side = half->side;
@@ -196,7 +200,8 @@ static int find_common(struct half *half, const struct diff_side *other, bool is
 
 /* ---- pairs ---- */
 
-/* What mostly lies at a site, where it lies anything; NULL: now this, now that. */
+/* Returns the run that nearly always lies at a site when the site is not empty, or NULL if there is
+ * no such run. */
 static const struct run *find_main(const struct run *runs, size_t count)
 {
 	const struct run *most = NULL;
@@ -238,7 +243,7 @@ static struct diff_replacement *find_pair(const struct diff *d, const uint32_t *
 	return NULL;
 }
 
-/* Of the kernel at place @first of both, or of all of both. */
+/* Pairs the kernels at index @first of both runs, or all kernels of both runs if not @is_single. */
 static int add_pair(struct pairing *p, const struct run *before, const struct run *after,
 	size_t first, bool is_single)
 {
@@ -264,7 +269,7 @@ static int add_pair(struct pairing *p, const struct run *before, const struct ru
 	return 0;
 }
 
-/* One by one where they are as many; else those of the site together. */
+/* Pairs the kernels one by one if both runs are equally long, else the two runs as a whole. */
 static int add_site(struct pairing *p, const struct run *before, const struct run *after)
 {
 	int r = 0;
@@ -307,10 +312,10 @@ static int pair_sites(struct pairing *p)
 	return r;
 }
 
-/* ---- which of them are sure ---- */
+/* ---- which pairs are certain ---- */
 
-/* Of each kernel's launches nearly all lie at the sites of the pair, which was seen @times times.
- */
+/* Returns true if nearly all launches of each kernel lie at the sites of the pair, which was seen
+ * @times times. */
 static bool is_mostly_there(const struct half *half, const struct diff_kernel *const *list,
 	size_t count, uint64_t times)
 {
@@ -326,7 +331,8 @@ static bool is_mostly_there(const struct half *half, const struct diff_kernel *c
 	return true;
 }
 
-/* A kernel is in one pair, or it is not told what replaces it. */
+/* Returns true if no other pair has a kernel of @pair. A kernel in two pairs has no certain
+ * replacement. */
 static bool is_alone(const struct diff *d, const struct diff_replacement *pair)
 {
 	for (size_t i = 0; i < d->replacement_count; i++) {

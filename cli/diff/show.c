@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A comparison as text and as CSV. */
+/* Writes a comparison as text and as CSV. */
 #include "cli/diff/diff.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "cli/output/table.h"
 #include "proto/base/cleanup.h"
 
-/* Of processes that do not lead their rank; --json has all of them. */
+/* Processes that do not lead their rank, of which the text lists so many; --json has all. */
 #define OTHERS_SHOWN 4
 
 static void put_escaped(const char *text, FILE *to)
@@ -23,7 +23,7 @@ static void put_escaped(const char *text, FILE *to)
 
 /* ---- text ---- */
 
-/* What is in the session, and in no figure of it. */
+/* Lists the processes of the session that no figure counts. */
 static void put_others(const struct diff_side *s, FILE *to)
 {
 	if (!s->other_count)
@@ -74,7 +74,7 @@ static int put_banner(const struct diff *diff, FILE *to)
 	return 0;
 }
 
-/* Those that changed come first. */
+/* Counts the kernels that changed, which come first in the order. */
 static size_t count_changed(const struct diff *diff)
 {
 	size_t changed = 0;
@@ -88,7 +88,8 @@ static size_t count_changed(const struct diff *diff)
 	return changed;
 }
 
-/* What is left out is said in the title. Returns the rows to show. */
+/* Writes the title, which also says how many rows are left out. Returns the number of rows to
+ * show. */
 static size_t put_title(
 	const struct diff_view *view, const struct diff *diff, enum diff_table which, FILE *to)
 {
@@ -202,7 +203,7 @@ int diff_show(const struct diff_view *view, FILE *to)
 
 /* ---- CSV ---- */
 
-/* Columns without a key are of the text alone. */
+/* Keeps the columns that have a key; the others appear only in the text. */
 static size_t keep_keyed(const struct diff_columns *table, size_t kept[DIFF_COLUMNS_MAX])
 {
 	size_t count = 0;

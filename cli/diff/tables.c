@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The tables of a comparison: their columns, and what stands in each row. */
+/* The tables of a comparison: their columns and the values of each row. */
 #include "cli/diff/diff.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 
 #define COUNT(columns) (sizeof(columns) / sizeof((columns)[0]))
 
-/* A row's texts; a row is done with before the next is asked for. */
+/* The texts of the current row. Each row overwrites those of the row before. */
 static char text[4][48];
 
 static struct render_value real(double value)
@@ -19,7 +19,7 @@ static struct render_value real(double value)
 	return isnan(value) ? render_null() : render_real(value);
 }
 
-/* Tables show ns in other units, and want whole ones; so exact they are. */
+/* Rounds to whole ns, because the table converts ns to other units and takes integers only. */
 static struct render_value ns(double value)
 {
 	return isnan(value) ? render_null() : render_integer((int64_t)llround(value));
@@ -322,7 +322,7 @@ static void group_row(const struct diff *d, size_t i, struct render_value *ret)
 	*ret++ = real(bandwidth(b));
 }
 
-/* ---- who comes late ---- */
+/* ---- stragglers ---- */
 
 static const struct render_column straggler_columns[] = {
 	{"rank", "RANK", RENDER_ID},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* rtl config: what rtl.conf says, checked, and where it says it. */
+/* rtl config: checks rtl.conf, and prints its settings and where each one stands. */
 #include <stdio.h>
 #include <string.h>
 
@@ -43,7 +43,8 @@ static const struct argp parser = {options, parse, NULL,
 	"stands over the environment, and that over both files.",
 	NULL, NULL, NULL};
 
-/* Those of the other sections are the collector's to check. False: said why. */
+/* Checks a setting of the sections run and stat; the collector checks the others. Returns false
+ * after printing the reason. */
 static bool check(const struct config_setting *setting)
 {
 	const struct argp *argp = !strcmp(setting->section, "run")    ? &run_argp
@@ -57,7 +58,8 @@ static bool check(const struct config_setting *setting)
 	return false;
 }
 
-/* Texts of the file may be anybody's: nothing of them steers the terminal. */
+/* Escapes the texts, because a file that another user wrote must not be able to control the
+ * terminal. */
 static int show(const struct config_setting *setting, bool has_origin)
 {
 	char variable[64];

@@ -66,7 +66,7 @@ static void parse_steps(struct summary_cmd *o)
 	o->wishes.measure.steps = &o->steps;
 }
 
-/* What belongs together; then what is to be measured for it. */
+/* Rejects options that do not go together, then derives what has to be measured. */
 static void check_choices(struct summary_cmd *o)
 {
 	struct summary_wishes *w = &o->wishes;

@@ -44,19 +44,21 @@ int cost_load(struct query *query, struct cost *ret)
 	return r;
 }
 
-/* us a dispatch; below 0: there was none. */
+/* Returns microseconds per dispatch, or a negative value if there were no dispatches. */
 static double each_us(uint64_t thread_ns, uint64_t dispatched)
 {
 	return dispatched ? (double)thread_ns / 1e3 / (double)dispatched : -1;
 }
 
-/* % of one processor for as long as the process lived; below 0: that is not known. */
+/* Returns the percentage of one processor over the process's lifetime, or a negative value if the
+ * lifetime is unknown. */
 static double share_pct(const struct cost_rank *rank)
 {
 	return rank->time_ns > 0 ? 100.0 * (double)rank->thread_ns / (double)rank->time_ns : -1;
 }
 
-/* The rank whose thread takes the largest share of a processor; NULL: no share is known. */
+/* Returns the rank whose thread takes the largest share of a processor, or NULL if no share is
+ * known. */
 static const struct cost_rank *find_most(const struct cost *cost)
 {
 	const struct cost_rank *most = NULL;

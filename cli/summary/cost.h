@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What recording cost the job, as far as the run itself shows it: the processor time of the shim's
- * thread, which counts it (thread_us of proto/names/counters.h). What a dispatch takes in the
- * program's own threads is in it nowhere. One thread.
+ * The cost of recording, as far as the run itself shows it: the processor time of the shim's
+ * thread, which the shim counts (thread_us of proto/names/counters.h). The time that a dispatch
+ * takes in the program's own threads is not included. Everything runs on one thread.
  */
 #include <jansson.h>
 #include <stdio.h>
 
 #include "cli/database/query.h"
 
-/* Of one process. */
+/* The cost in one process. */
 struct cost_rank {
 	int64_t process_id, rank;
 	bool has_rank;
 	uint64_t thread_ns, dispatched;
-	int64_t time_ns; /* that it lived; 0: not known */
+	int64_t time_ns; /* lifetime of the process; 0: unknown */
 };
 
 struct cost {
-	struct cost_rank *ranks; /* those that say it */
+	struct cost_rank *ranks; /* the processes that report a cost */
 	size_t count;
-	uint64_t thread_ns, dispatched; /* in sum */
+	uint64_t thread_ns, dispatched; /* sums over the ranks */
 };
 
-/* 0 or -errno; then query_error() tells, or it is -ENOMEM. */
+/* Returns 0 or -errno; query_error() has the reason unless it is -ENOMEM. */
 int cost_load(struct query *query, struct cost *ret);
 void cost_done(struct cost *cost);
 
-/* A line, where anything is known. */
+/* Writes one line if any process reports a cost. */
 void cost_put(const struct cost *cost, FILE *to);
-/* The object of --json, or null; NULL: no memory. */
+/* Returns the object of --json, a JSON null if no process reports a cost, or NULL if out of
+ * memory. */
 json_t *cost_json(const struct cost *cost);

@@ -23,11 +23,11 @@ struct grouping {
 	const struct categories *categories;
 	struct summary_groups *groups;
 	size_t capacity;
-	struct idmap group_of; /* by what tells groups apart */
-	struct idmap rank_of;  /* of processes that have one: index in ranks */
+	struct idmap group_of; /* maps the key of a group to its index */
+	struct idmap rank_of;  /* maps a process that has a rank to its index in ranks */
 	int64_t *ranks;
 	size_t rank_count, rank_capacity;
-	uint32_t *category_of; /* of kernels: group */
+	uint32_t *category_of; /* maps a kernel to its group */
 	struct member *members;
 	size_t count;
 	struct durations_room room;
@@ -66,7 +66,7 @@ const char *summary_by_name(enum summary_by by)
 	return names[by];
 }
 
-/* ---- who ------------------------------------------------------------------------------------ */
+/* ---- ranks ---------------------------------------------------------------------------------- */
 
 static int load_ranks(struct query *query, struct grouping *g)
 {
@@ -108,7 +108,8 @@ static void name_process(const struct summary_group *group, char *ret, size_t by
 
 /* ---- groups --------------------------------------------------------------------------------- */
 
-/* The index of the group that @key tells; a new one is @group, called @name. */
+/* Finds the index of the group that has @key; adds a copy of @group, named @name, if there is
+ * none. */
 static int find_group(struct grouping *g, int64_t key, const struct summary_group *group,
 	const char *name, uint32_t *ret)
 {
@@ -162,7 +163,7 @@ static int find_group_of(struct grouping *g, const struct measure_cell *cell, ui
 	}
 }
 
-/* Categories are few: some twenty, and what a user adds. */
+/* A linear search is enough: there are some twenty categories and those that the user adds. */
 static int find_categories(struct grouping *g)
 {
 	const struct measure *m = g->measure;
@@ -229,7 +230,7 @@ static int compare_kernels(const void *a, const void *b)
 	return (x->kernel > y->kernel) - (x->kernel < y->kernel);
 }
 
-/* @count cells of one kernel. */
+/* Adds the @count cells of one kernel. */
 static int add_kernel(struct grouping *g, struct summary_group *group,
 	const struct measure_cell *const *cells, size_t count)
 {
@@ -242,7 +243,7 @@ static int add_kernel(struct grouping *g, struct summary_group *group,
 	return measure_percentiles(cells, count, &g->room, &kernel->sums.percentiles);
 }
 
-/* @count members of one group, by kernel. */
+/* Fills in one group from its @count members, which are sorted by kernel. */
 static int fill_group(struct grouping *g, const struct member *members, size_t count)
 {
 	struct summary_group *group = g->groups->at + members->group;

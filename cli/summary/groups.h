@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Kernels apart by rank, GPU, queue, roctx range or category: sums and percentiles of each group,
- * and of each kernel in it. From the cells of a measure. One thread.
+ * Splits kernels by rank, GPU, queue, roctx range or category, and computes sums and percentiles of
+ * each group and of each kernel in it from the cells of a measure. Everything runs on one thread.
  */
 #include "cli/trace/categories.h"
 #include "cli/trace/kernel_totals.h"
@@ -18,7 +18,7 @@ enum summary_by {
 };
 
 struct summary_group_kernel {
-	uint32_t kernel; /* of the measure */
+	uint32_t kernel; /* index in the measure's kernels */
 	struct measure_sums sums;
 };
 
@@ -27,19 +27,20 @@ struct summary_group {
 	struct measure_sums sums;
 	struct summary_group_kernel *kernels; /* most time first */
 	size_t kernel_count;
-	int64_t process_id, rank, gpu_id, queue_id; /* what applies */
+	int64_t process_id, rank, gpu_id, queue_id; /* each is valid if its has_ flag is set */
 	bool has_process, has_rank, has_gpu, has_queue;
 };
 
 struct summary_groups {
 	enum summary_by by;
-	struct summary_group *at; /* by rank, GPU, queue; ranges and categories: most time first */
+	/* sorted by rank, GPU, queue; ranges and categories by time, most first */
+	struct summary_group *at;
 	size_t count;
 };
 
 /*
- * @categories: only for SUMMARY_BY_CATEGORY. By marker @measure must have been made so. 0 or -errno
- * as query_open().
+ * @categories is needed for SUMMARY_BY_CATEGORY only. For SUMMARY_BY_MARKER, @measure must have
+ * been made with by_marker. Returns 0 or -errno as query_open() does.
  */
 int summary_groups_new(struct query *query, const struct measure *measure, enum summary_by by,
 	const struct categories *categories, struct summary_groups **ret);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The tables of a summary: their columns, and what stands in each row. */
+/* The tables of a summary: their columns and the values of each row. */
 #include "cli/summary/summary_show.h"
 
 static struct render_value count_value(uint64_t value)
@@ -19,7 +19,7 @@ static struct render_value mean(int64_t total, uint64_t count)
 
 /* ---- kernels ---- */
 
-/* What every table of kernels has. Percentiles: nearest ranks. */
+/* The columns that every table of kernels has. Percentiles are nearest ranks. */
 #define SUM_COLUMNS                                                                                \
 	{"calls", "CALLS", RENDER_COUNT}, {"total_ns", "TOTAL ms", RENDER_NS_IN_MS},               \
 		{"avg_ns", "AVG us", RENDER_NS_IN_US}, {"min_ns", "MIN us", RENDER_NS_IN_US},      \
@@ -210,7 +210,7 @@ static void copy_row(const struct summary *s, size_t i, struct render_value *ret
 	*ret++ = mean(c->total_ns, c->timed);
 	*ret++ = render_optional(c->timed > 0, c->min_ns);
 	*ret++ = render_optional(c->timed > 0, c->max_ns);
-	/* Bytes a nanosecond are GB a second. */
+	/* Bytes per nanosecond equal gigabytes per second. */
 	*ret++ = c->total_ns > 0 ? render_real((double)c->timed_bytes / (double)c->total_ns)
 				 : render_null();
 	*ret++ = render_integer(s->verdict->is_simulated);
@@ -400,7 +400,7 @@ static void reason_row(const struct summary *s, size_t i, struct render_value *r
 {
 	const struct reason *r = s->reason;
 
-	(void)i; /* there is one */
+	(void)i; /* the table has one row */
 	*ret++ = render_text(reason_code_name(r->code));
 	*ret++ = render_text(r->text);
 	*ret++ = render_text(r->hint[0] ? r->hint : NULL);

@@ -9,7 +9,7 @@
 #include "cli/base/array.h"
 #include "proto/base/cleanup.h"
 
-/* Columns of sql/processes.sql. */
+/* The columns of sql/processes.sql. */
 enum {
 	P_ID,
 	P_RANK,
@@ -23,7 +23,8 @@ enum {
 	P_DISPATCHED,
 };
 
-/* sql/ledger.sql, by process, kept because each process looks for its own. */
+/* One row of sql/ledger.sql. The rows are kept, sorted by process, because each process looks for
+ * its own. */
 struct account {
 	int64_t process_id, gpu_id;
 	bool has_gpu;
@@ -87,14 +88,14 @@ static int load_accounts(struct query *query, struct accounts *ret)
 			.process_id = query_integer(rows, 0),
 			.has_gpu = !query_is_null(rows, 1),
 			.gpu_id = query_integer(rows, 1),
-			/* Of what another tool recorded that is all that is known. */
-			.dispatched = (uint64_t)query_integer(
-				rows, query_is_null(rows, 2) ? 4 : 2),
+			/* An imported recording has no count of dispatches, only of what it
+			 * stored. */
+			.dispatched = (uint64_t)query_integer(rows, query_is_null(rows, 2) ? 4 : 2),
 			.skipped = (uint64_t)query_integer(rows, 3),
 			.stored = (uint64_t)query_integer(rows, 4),
 			.untimed = (uint64_t)query_integer(rows, 5),
 			.outstanding = (uint64_t)query_integer(rows, 6),
-			/* Torn is dropped by whoever tore it. */
+			/* A torn dispatch counts as dropped. */
 			.dropped =
 				(uint64_t)query_integer(rows, 7) + (uint64_t)query_integer(rows, 8),
 		};
@@ -163,7 +164,7 @@ static int add_rank(struct summary *s, const struct query_rows *rows, const stru
 	return 0;
 }
 
-/* The first account of @process_id, or of the next one that has any. */
+/* Returns the index of the first account of @process_id or, if it has none, of the next process. */
 static size_t find_accounts(const struct accounts *accounts, int64_t process_id)
 {
 	size_t begin = 0, end = accounts->count;
@@ -332,7 +333,8 @@ static int add_groups(struct query *query, const struct summary_wishes *w, struc
 	CLEANUP(categories_free_p) struct categories *categories = NULL;
 	int r = 0;
 
-	/* A file that cannot be read is the user's mistake, of whatever use it is later. */
+	/* An unreadable file is the user's mistake, so it is reported even if no table needs the
+	 * rules. */
 	if (w->categories || w->by == SUMMARY_BY_CATEGORY || w->category_file)
 		r = categories_new(query, w->category_file, error, &categories);
 	if (!r && w->by != SUMMARY_BY_NOTHING)
@@ -343,7 +345,7 @@ static int add_groups(struct query *query, const struct summary_wishes *w, struc
 	return r;
 }
 
-/* The tables are worth something without: a damaged file may have them, and no reason. */
+/* A missing reason does not fail the summary: a damaged file may still have usable tables. */
 static int add_reason(struct query *query, const struct summary_wishes *w, struct summary *s)
 {
 	char error[QUERY_ERROR_BYTES];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What rtl summary shows, gathered from one database and then written as tables, one JSON
- * document or one CSV table. Also for the report that ends rtl run. One thread.
+ * The contents of rtl summary: gathered from one database, then written as tables, one JSON
+ * document or one CSV table. rtl run uses it for its final report. Everything runs on one thread.
  */
 #include <stdio.h>
 
@@ -28,26 +28,27 @@ enum summary_table {
 	SUMMARY_CATEGORY_TABLE,
 	SUMMARY_REASON_TABLE,
 	SUMMARY_TABLES,
-	SUMMARY_GROUP_TABLE = SUMMARY_TABLES, /* of summary.groups; no table of its own */
+	SUMMARY_GROUP_TABLE = SUMMARY_TABLES, /* of summary.groups, outside summary_tables */
 };
 
 struct summary_options {
 	enum render_format format;
 	enum summary_table csv_table;
-	uint64_t kernels;	/* in the table; 0: all */
-	uint64_t group_kernels; /* of each group; 0: all */
-	size_t width;		/* of the terminal */
+	uint64_t kernels;	/* kernels in the table; 0: all */
+	uint64_t group_kernels; /* kernels of each group; 0: all */
+	size_t width;		/* width of the terminal in columns */
 };
 
-/* One process on one GPU, or a process that used none. */
+/* One process on one GPU, or a process that used no GPU. */
 struct summary_rank {
 	int64_t process_id, pid;
 	bool has_rank, has_gpu, has_measure;
-	int64_t rank, gpu_id, world_size; /* world_size: 0: unknown */
+	int64_t rank, gpu_id, world_size; /* world_size: 0 if unknown */
 	char *exe;
 	char state[ENDED_BYTES];
-	const char *note; /* why there is nothing; NULL */
-	char replica[REPLICA_NAME_BYTES]; /* of a rank of a replica; else "" */
+	const char *note; /* why the process recorded nothing, else NULL */
+	/* name of the replica that the rank belongs to, else "" */
+	char replica[REPLICA_NAME_BYTES];
 	uint64_t dispatched, stored, untimed, outstanding, dropped, skipped;
 	struct measure_lane lane;
 };
@@ -58,15 +59,15 @@ struct summary_loss {
 	char *reason;
 };
 
-/* Copies of one direction. */
+/* The copies of one direction. */
 struct summary_copies {
 	char direction[16];
 	uint64_t calls, bytes;
-	uint64_t timed, timed_bytes; /* of those, the ones that have times */
+	uint64_t timed, timed_bytes; /* the calls that have times, and their bytes */
 	int64_t total_ns, min_ns, max_ns;
 };
 
-/* What one process said of itself by roctxMark("name=value"). */
+/* The values of one name that one process reported with roctxMark("name=value"). */
 struct summary_metric {
 	int64_t process_id, rank;
 	bool has_rank;
@@ -77,15 +78,15 @@ struct summary_metric {
 
 struct summary_collective {
 	char op[64], datatype[32];
-	uint64_t ranks; /* of the communicator; 0: unknown */
+	uint64_t ranks; /* size of the communicator; 0: unknown */
 	uint64_t calls, bytes, communicators, processes;
 };
 
 struct summary {
 	struct measure *measure;
 	struct verdict *verdict;
-	struct reason *reason;		   /* NULL: nobody asked, or nobody knows: */
-	char no_reason[QUERY_ERROR_BYTES]; /* "unknown (...)"; empty: nobody asked */
+	struct reason *reason;		   /* NULL: not requested, or unknown, see no_reason */
+	char no_reason[QUERY_ERROR_BYTES]; /* "unknown (...)"; empty if not requested or known */
 	struct summary_rank *ranks;
 	size_t rank_count;
 	struct summary_loss *losses;
@@ -96,35 +97,38 @@ struct summary {
 	size_t metric_count;
 	struct summary_collective *collectives;
 	size_t collective_count;
-	struct cost cost;		   /* of recording */
-	struct summary_groups *groups;	   /* as was asked for; NULL: none */
-	struct summary_groups *categories; /* NULL: nobody asked */
-	int64_t unlinked;	     /* dispatches without a host call, where those were recorded */
+	struct cost cost;		   /* the cost of recording */
+	struct summary_groups *groups;	   /* the groups of summary_wishes.by; NULL: none */
+	struct summary_groups *categories; /* NULL: not requested */
+	/* dispatches without a host call, if host calls were recorded */
+	int64_t unlinked;
 	char *name, *command, *host; /* of the first session */
 	size_t sessions;
-	int64_t start_realtime_ns, wall_ns; /* wall: of the session so far; -1: unknown */
-	bool is_in_use; /* else nobody will close what is not closed */
+	int64_t start_realtime_ns, wall_ns; /* wall_ns: duration of the session; -1: unknown */
+	/* a collector still writes the file; if not, open entries are never closed */
+	bool is_in_use;
 };
 
-/* What costs time, and not everybody wants. */
+/* The optional parts, which cost time. */
 struct summary_wishes {
 	struct measure_options measure;
 	enum summary_by by;
 	bool categories, reason;
-	const char *category_file; /* as for categories_new(), and so are errors */
+	const char *category_file; /* as in categories_new(), as are the errors */
 };
 
-/* 0 or -errno; then @error, else query_error() tells, or it is -ENOMEM. */
+/* Returns 0 or -errno. @error has the reason; if it is empty, query_error() has it, or it is
+ * -ENOMEM. */
 int summary_new(struct query *query, const struct summary_wishes *wishes,
 	char error[QUERY_ERROR_BYTES], struct summary **ret);
-/* summary_calls.c: its part of summary_new(). */
+/* summary_calls.c: the part of summary_new() that loads host calls and collectives. */
 int summary_load_calls(struct query *query, struct summary *s);
 void summary_free_p(struct summary **summary);
 
 size_t summary_table_rows(const struct summary *summary, enum summary_table which);
-/* The first @rows (0: all) of one table, without a title. -ENOMEM. */
+/* Writes the first @rows rows (0: all) of one table without a title. Returns 0 or -ENOMEM. */
 int summary_put_table(const struct summary *summary, enum summary_table which,
 	enum render_format format, uint64_t rows, FILE *to);
 
-/* -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int summary_show(const struct summary *summary, const struct summary_options *options, FILE *to);

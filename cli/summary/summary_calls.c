@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Collectives by operation, datatype and size of the communicator. */
+/* Sums collectives by operation, datatype and size of the communicator. */
 #include "cli/trace/host_call_key.h"
 #include "cli/summary/summary.h"
 
@@ -12,7 +12,7 @@
 #include "cli/trace/graph_replays.h"
 #include "proto/base/cleanup.h"
 
-/* While they are summed: who and what was counted already. */
+/* The communicators and processes of one sum that were counted already. */
 struct group {
 	int64_t api_id;
 	struct idmap comms, processes;
@@ -21,7 +21,7 @@ struct group {
 struct groups {
 	struct summary *summary;
 	struct graph_replays graphs;
-	uint64_t *replays; /* of each captured call */
+	uint64_t *replays; /* number of replays of each captured call */
 	struct group *at;
 	size_t capacity, sums_capacity, count, last;
 };
@@ -46,7 +46,8 @@ static bool is_of(const struct groups *groups, size_t at, int64_t api_id, const 
 	       !strcmp(sums->datatype, datatype);
 }
 
-/* They are few, and the next is as a rule like the one before. */
+/* A linear search is enough: there are few sums, and the next call usually belongs to the last
+ * one. */
 static int find(struct groups *groups, const struct query_rows *rows, size_t *ret)
 {
 	struct summary *s = groups->summary;
@@ -71,7 +72,7 @@ static int find(struct groups *groups, const struct query_rows *rows, size_t *re
 	return 0;
 }
 
-/* -ENOMEM. */
+/* Adds one to @count if @id is new in @seen. Returns 0 or -ENOMEM. */
 static int count_once(struct idmap *seen, int64_t id, uint64_t *count)
 {
 	uint32_t *at = idmap_at(seen, id);
@@ -90,7 +91,7 @@ static int add(struct groups *groups, const struct query_rows *rows)
 	uint64_t times = captured == GRAPH_NONE ? 1 : groups->replays[captured];
 	struct group *group;
 	size_t at;
-	/* A captured call moves nothing itself. */
+	/* A captured call moves data only when its graph is replayed. */
 	int r = times ? find(groups, rows, &at) : 0;
 
 	if (r || !times)
@@ -156,7 +157,7 @@ int summary_load_calls(struct query *query, struct summary *s)
 {
 	int r = s->measure->host ? load_collectives(query, s) : 0;
 
-	/* What the calls were is known; a word each is not needed any more. */
+	/* All calls have been counted, so the host calls, one word each, are no longer needed. */
 	measure_free_host(s->measure);
 	return r ? r : query_number(query, "unlinked", 0, &s->unlinked);
 }

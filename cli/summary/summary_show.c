@@ -90,7 +90,7 @@ static void put_session(const struct summary *s, FILE *to)
 		return;
 	put_text(to, "session ", s->name);
 	put_text(to, "  host ", s->host);
-	/* Of an import it may not be known. */
+	/* An import may not know the start. */
 	if (s->start_realtime_ns > 0 && gmtime_r(&start, &tm) &&
 		strftime(when, sizeof(when), "%F %T UTC", &tm))
 		fprintf(to, "  started %s", when);
@@ -109,7 +109,7 @@ static void put_session(const struct summary *s, FILE *to)
 	}
 }
 
-/* The same as the table of ranks unless processes share a GPU. */
+/* Unless processes share a GPU, the table of GPUs equals that of ranks. */
 static bool is_gpu_shared(const struct summary *s)
 {
 	return s->measure->lane_count > s->measure->gpu_count;
@@ -128,7 +128,7 @@ static size_t shown_kernels(const struct summary_group *group, uint64_t limit)
 	return limit && limit < group->kernel_count ? limit : group->kernel_count;
 }
 
-/* The group, and below it its kernels. */
+/* Writes the row of a group, then the rows of its kernels. */
 static int put_group(const struct summary *s, const struct summary_groups *groups, size_t at,
 	uint64_t limit, bool is_indented, struct render *render)
 {
@@ -216,7 +216,7 @@ static json_t *table_json(const struct summary *s, const struct summary_columns 
 
 	for (size_t i = 0; array && i < table->rows(s); i++) {
 		table->row(s, i, values);
-		/* Takes the row, whether it works or not. */
+		/* json_array_append_new() takes the row even if it fails. */
 		if (json_array_append_new(
 			    array, render_json_row(table->columns, table->count, values))) {
 			json_decref(array);
@@ -239,7 +239,7 @@ static json_t *group_json(const struct summary *s, size_t at)
 		(void)json_array_append_new(kernels,
 			render_json_row(summary_group_columns, summary_group_column_count, values));
 	}
-	/* What could not be appended for want of memory is missed here. */
+	/* Detects rows that could not be appended because memory ran out. */
 	if (json_array_size(kernels) != group->kernel_count ||
 		json_object_set_new(object, "top_kernels", kernels)) {
 		json_decref(object);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* The tables of a summary. Pure. */
+/* The tables of a summary, computed from the summary alone. */
 #include "cli/output/table.h"
 #include "cli/summary/summary.h"
 
 #define SUMMARY_COLUMNS_MAX 24
 
-/* A table: its columns, and one value a column for each of its rows. */
+/* A table: its columns, and a function that fills in one value per column for a given row. */
 struct summary_columns {
-	const char *title, *key; /* key: of its array in --json; NULL: it is none */
+	const char *title, *key; /* key: name of the array in --json; NULL: it has none */
 	const struct render_column *columns;
 	size_t count;
 	size_t (*rows)(const struct summary *s);
@@ -18,9 +18,10 @@ struct summary_columns {
 /* In the order of enum summary_table. */
 extern const struct summary_columns summary_tables[];
 
-/* Those of groups and of the kernels in them: a row of @group, or of its kernel @kernel. */
+/* The columns of groups and of their kernels. A row shows @group itself, or its kernel at index
+ * @kernel. */
 #define SUMMARY_GROUP_ITSELF SIZE_MAX
-#define SUMMARY_GROUP_KERNEL 15 /* the column that a table has names in */
+#define SUMMARY_GROUP_KERNEL 15 /* index of the column that shows names in a table */
 extern const struct render_column summary_group_columns[];
 extern const size_t summary_group_column_count;
 void summary_group_row(const struct summary *s, const struct summary_groups *groups, size_t group,

@@ -122,7 +122,7 @@ static const struct argp parser = {options, parse, "[FILE|SESSION]",
 	"computation.",
 	NULL, NULL, NULL};
 
-/* Of a choice that leaves nothing an empty table would look like a rank that did nothing. */
+/* An empty table for a choice that matches nothing would look like a rank that did nothing. */
 static bool has_rows(const struct timeline *timeline, const struct timeline_options *o)
 {
 	for (size_t i = 0; i < timeline->lane_count; i++)

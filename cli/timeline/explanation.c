@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What takes less than that of the time is not what makes it long. */
+/* Percent of the time. A part that takes less is not what makes a step long. */
 #define READING_PCT_MIN	  5.0
-/* Nearer together they are alike. */
+/* Percentage points. Shares that lie nearer together count as equal. */
 #define READING_PCT_APART 2.0
 
 static double percent(uint64_t part, uint64_t whole)
@@ -26,7 +26,7 @@ static uint64_t get_copies(const struct breakdown_row *row)
 	return row->exposed_copy_ns;
 }
 
-/* The lane with the greatest share of it. */
+/* Returns the lane with the greatest share. */
 static const struct timeline_lane *find_worst(
 	const struct timeline *t, uint64_t (*get)(const struct breakdown_row *row))
 {
@@ -39,7 +39,7 @@ static const struct timeline_lane *find_worst(
 	return worst;
 }
 
-/* ", most on rank 3 GPU 3 (41 %)": where one stands out. */
+/* Writes ", most on rank 3 GPU 3 (41 %)" if one lane stands out, or says that all are alike. */
 static void name_worst(const struct timeline *t, uint64_t (*get)(const struct breakdown_row *row),
 	char *ret, size_t bytes)
 {
@@ -78,13 +78,14 @@ static const char *explain(enum breakdown_cause cause)
 	return why[cause];
 }
 
-/* What the shares are of: rows are steps, where there are any, and what is outside is no row. */
+/* Names what the shares refer to: the steps if there are any. The time outside of steps is not part
+ * of it. */
 static const char *name_base(const struct timeline *t)
 {
 	return t->steps->source == STEPS_WHOLE ? "time" : "steps";
 }
 
-/* With what lies between the steps of those ranks. */
+/* Returns the total plus the time between the steps of those ranks. */
 static struct breakdown_row sum_all(const struct timeline *t)
 {
 	struct breakdown_row all = t->total;
@@ -99,13 +100,13 @@ static double idle_percent(const struct breakdown_row *row)
 	return percent(breakdown_idle_ns(row), row->wall_ns);
 }
 
-/* Do GPUs idle another share of all the time than of the steps? */
+/* Returns true if the share of idle time differs between all the time and the steps. */
 static bool is_apart(const struct timeline *t, const struct breakdown_row *all)
 {
 	return fabs(idle_percent(all) - idle_percent(&t->total)) >= READING_PCT_APART;
 }
 
-/* "80 % of that: the host submits late", for what most of the idle time is. */
+/* Writes "80 % of that: the host submits late" for the main cause of the idle time. */
 static void name_cause(const struct breakdown_row *row, char *ret, size_t bytes)
 {
 	enum breakdown_cause cause = breakdown_main_cause(row);
@@ -129,8 +130,8 @@ static int read_idle(const struct timeline *t, char **ret)
 		name_base(t), share, where, cause);
 }
 
-/* "; of all the time GPUs idle 50 %, 80 % of that: ...", where another part of the steps is the
- * largest, or none. */
+/* Writes "; of all the time GPUs idle 50 %, 80 % of that: ..." for sentences whose main part is not
+ * idle time. */
 static void name_rest(const struct timeline *t, char *ret, size_t bytes)
 {
 	struct breakdown_row all = sum_all(t);

@@ -80,7 +80,7 @@ static int load_calls(struct query *query, struct timeline_host *host)
 		struct timeline_call *grown;
 
 		r = 0;
-		/* What it would be without a row. */
+		/* A call without a row counts as communication anyway. */
 		if (stream == BREAKDOWN_COMMUNICATION)
 			continue;
 		grown = grow_by_one(host->calls, host->call_count, sizeof(*grown));
@@ -114,7 +114,8 @@ enum breakdown_stream timeline_host_stream(
 								   : BREAKDOWN_COMMUNICATION;
 }
 
-/* A wait within another one, or of another thread meanwhile, adds what is left of it. */
+/* Adds the part of a wait that no earlier wait covers. Waits may be nested, or of several threads
+ * at once. */
 static int add_wait(struct timeline_process *process, int64_t start, int64_t end, bool is_peer)
 {
 	struct breakdown_wait *last =

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What the host says about the work of the GPUs: which dispatches are of which collective, and
- * when it waited. 16 bytes a call of RCCL, 24 a wait. One thread.
+ * The host calls that explain GPU work: which dispatches belong to which collective, and when the
+ * host waited. An RCCL call takes 16 bytes, a wait 24. Everything runs on one thread.
  */
 #include "cli/database/query.h"
 #include "cli/trace/breakdown.h"
@@ -18,27 +18,28 @@ struct timeline_call {
 struct timeline_process {
 	int64_t id, rank;
 	bool has_rank, has_calls;
-	struct breakdown_wait *waits; /* disjoint, in order */
+	struct breakdown_wait *waits; /* disjoint and sorted by time */
 	size_t wait_count;
 };
 
 struct timeline_host {
-	struct timeline_process *processes; /* by id */
+	struct timeline_process *processes; /* sorted by id */
 	size_t process_count;
 	struct replicas replicas;
-	struct timeline_call *calls; /* by id */
+	struct timeline_call *calls; /* sorted by id */
 	size_t call_count;
 	struct graph_replays graphs;
 };
 
-/* 0 or -errno as query_open(). */
+/* Returns 0 or -errno as query_open() does. */
 int timeline_host_load(
 	struct query *query, const struct categories *categories, struct timeline_host *ret);
 void timeline_host_done(struct timeline_host *host);
-/* NULL: unknown. */
+/* Returns NULL if the process is unknown. */
 const struct timeline_process *timeline_host_process(const struct timeline_host *host, int64_t id);
-/* BREAKDOWN_COMMUNICATION where nothing says more. @node: the place of the dispatch in its call. */
+/* Returns BREAKDOWN_COMMUNICATION unless more is known. @node is the place of the dispatch in its
+ * call. */
 enum breakdown_stream timeline_host_stream(
 	const struct timeline_host *host, int64_t process_id, int64_t call, int64_t node);
-/* "allreduce", "ncclReduceScatter", ...; NULL: not known. */
+/* Takes "allreduce", "ncclReduceScatter", ..., or NULL if the collective is unknown. */
 enum breakdown_stream timeline_stream_of(const char *collective);

@@ -115,13 +115,14 @@ static json_t *lane_json(const struct timeline_lane *lane)
 	return NULL;
 }
 
-/* From the begin of the step; a damaged file may hold any times. */
+/* Returns milliseconds from the start of the step. A damaged file may hold any times, so the
+ * subtraction wraps. */
 static json_t *ms_after(const struct breakdown_row *row, int64_t time_ns)
 {
 	return json_real((double)(int64_t)((uint64_t)time_ns - (uint64_t)row->start_ns) / 1e6);
 }
 
-/* AORTA's: times from the begin of the step, and what was under way. */
+/* Returns a segment as AORTA has it: times from the start of the step, and the active streams. */
 static json_t *segment_json(
 	const struct breakdown_row *row, const struct breakdown_segment *segment)
 {
@@ -140,7 +141,7 @@ static json_t *segment_json(
 	return NULL;
 }
 
-/* Segments lie in the order of time, those outside among them. */
+/* Segments lie in the order of time, and those outside of steps lie among them. */
 int timeline_put_segments(json_t *to, const struct timeline_lane *lane, size_t which,
 	const struct breakdown_row *row, size_t *at)
 {
@@ -251,7 +252,7 @@ static int put_row(const struct timeline_lane *lane, size_t which, const struct 
 	return render_json_value(to, row, WRITE_FLAGS);
 }
 
-/* The rows are the last member of the document. */
+/* The rows are written last, so that they need not be kept. */
 int timeline_show_json(
 	const struct timeline *timeline, const struct timeline_options *options, FILE *to)
 {

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * A timeline as one JSON document, written row by row: it may have half a million. AORTA's names
- * (total_ms, per_stream_ms, overlap_ms, active_segments, utilization, overlap_ratio) have
- * milliseconds, TraceLens's (computation_time, ...) nanoseconds. One thread.
+ * Writes a timeline as one JSON document, row by row, because it may have half a million rows. The
+ * fields named as in AORTA (total_ms, per_stream_ms, overlap_ms, active_segments, utilization,
+ * overlap_ratio) hold milliseconds; those named as in TraceLens (computation_time, ...) hold
+ * nanoseconds. Everything runs on one thread.
  */
 #include <jansson.h>
 
 #include "cli/timeline/timeline.h"
 
-/* -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int timeline_show_json(
 	const struct timeline *timeline, const struct timeline_options *options, FILE *to);
 
-/* total_ms, per_stream_ms, overlap_ms, utilization and the ratios of a row. -ENOMEM. */
+/* Adds total_ms, per_stream_ms, overlap_ms, utilization and the ratios of a row. Returns nonzero if
+ * out of memory. */
 int timeline_put_aorta(json_t *to, const struct breakdown_row *row);
 /*
- * active_segments of the step @which of @lane (its count: outside of all steps), whose row is @row;
- * *@at is where its segments begin, and then those of the next step. -ENOMEM.
+ * Adds active_segments of step @which of @lane (the number of steps: outside of all steps); @row is
+ * its row. *@at is the index where its segments begin, and is moved on to those of the next step.
+ * Returns nonzero if out of memory.
  */
 int timeline_put_segments(json_t *to, const struct timeline_lane *lane, size_t which,
 	const struct breakdown_row *row, size_t *at);

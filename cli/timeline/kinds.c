@@ -6,7 +6,7 @@
 
 #include "proto/base/cleanup.h"
 
-/* Steps that are shown. */
+/* The sum over the shown steps of one kind. */
 struct kind_sum {
 	uint64_t steps;
 	struct breakdown_row row;

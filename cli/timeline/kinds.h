@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* The kinds of steps (cli/trace/step_kinds.h) with where their time goes: rtl timeline --by kind.
- * Of the lanes and steps that are shown. One thread. */
+/* rtl timeline --by kind: the kinds of steps (cli/trace/step_kinds.h) and where their time goes.
+ * Only the lanes and steps that are shown count. Everything runs on one thread. */
 #include <jansson.h>
 
 #include "cli/timeline/timeline.h"
 
-/* In the format of @show, but JSON. -ENOMEM. */
+/* Writes the kinds in the format of @show, which must not be JSON. Returns 0 or -ENOMEM. */
 int timeline_put_kinds(const struct timeline *timeline, const struct timeline_options *options,
 	const struct timeline_show *show, FILE *to);
-/* An array; NULL: no memory. */
+/* Returns an array, or NULL if out of memory. */
 json_t *timeline_kinds_json(
 	const struct timeline *timeline, const struct timeline_options *options);

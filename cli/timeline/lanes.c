@@ -12,7 +12,8 @@
 #include "cli/timeline/host_calls.h"
 #include "proto/base/cleanup.h"
 
-/* Events held back, of all lanes and of one: 64 MiB, 2 MiB; a thousand ranks still have 2048. */
+/* Limits of the events held back, over all lanes and per lane: 64 MiB and 2 MiB. With a thousand
+ * lanes each still has 2048. */
 #define HELD_MAX      ((size_t)1 << 21)
 #define HELD_LANE_MAX ((size_t)1 << 16)
 #define HELD_LANE_MIN ((size_t)1 << 10)
@@ -21,11 +22,11 @@
 
 struct shape {
 	int64_t id, process_id;
-	size_t lane; /* NO_LANE: not asked for */
+	size_t lane; /* NO_LANE: not requested */
 	enum breakdown_stream stream;
 };
 
-/* The machinery of a lane; the same index as in timeline->lanes. */
+/* The state of a lane during the pass; it has the same index as in timeline->lanes. */
 struct track {
 	struct breakdown breakdown;
 	struct reorder reorder;
@@ -33,13 +34,13 @@ struct track {
 	size_t lane;
 };
 
-/* The copies of a process, read beside its dispatches. */
+/* The copies of a process, read in step with its dispatches. */
 struct copies {
 	struct query_rows *rows;
 	struct breakdown_event next;
-	size_t lane[2]; /* of the next one; NO_LANE */
+	size_t lane[2]; /* lanes of the next copy, or NO_LANE */
 	int64_t process_id;
-	size_t first_lane, lane_count; /* of the process */
+	size_t first_lane, lane_count; /* lanes of the process */
 };
 
 struct pass {
@@ -48,13 +49,13 @@ struct pass {
 	const struct timeline_options *options;
 	struct categories *categories;
 	struct timeline_host host;
-	struct shape *shapes; /* by id */
+	struct shape *shapes; /* sorted by id */
 	size_t shape_count;
 	bool is_dense;
 	struct track *tracks;
-	struct copies *copies; /* by process */
+	struct copies *copies; /* sorted by process */
 	size_t copies_count;
-	size_t *copies_of; /* of each lane, index in copies; NO_LANE */
+	size_t *copies_of; /* maps a lane to its index in copies */
 };
 
 static void pass_done(struct pass *pass)
@@ -86,7 +87,7 @@ static int64_t minus(int64_t a, int64_t b)
 							 : difference;
 }
 
-/* ---- lanes, in the order of process and GPU ----------------------------------------------- */
+/* ---- lanes, sorted by process and GPU ---------------------------------------------------- */
 
 static size_t find_lane(const struct timeline *t, int64_t process_id, int64_t gpu_id)
 {
@@ -140,7 +141,7 @@ static int add_lane(struct pass *pass, int64_t process_id, int64_t gpu_id)
 	size_t at = find_lane(t, process_id, gpu_id);
 	struct timeline_lane *grown;
 
-	/* What has no time at all has no time line. */
+	/* A process without any timed event has no time line. */
 	if (is_lane(t, at, process_id, gpu_id) || !is_asked(pass->options, &lane) ||
 		!lane.process || !lane.process->has_events)
 		return 0;
@@ -297,7 +298,7 @@ static int64_t lane_end(const struct timeline_lane *lane)
 		       : last;
 }
 
-/* The windows, and between them what is outside. */
+/* Resets the rows to the windows of the steps, and `outside` to the time between them. */
 static void reset_rows(struct timeline_lane *lane)
 {
 	const struct steps_process *process = lane->process;
@@ -319,7 +320,8 @@ static void reset_rows(struct timeline_lane *lane)
 	lane->segment_count = 0;
 }
 
-/* Without names of steps the whole run is the answer, unless the caller asked for certain steps. */
+/* If there are too many steps, the whole run becomes one row, unless the caller requested certain
+ * steps. */
 static int take_runs(struct pass *pass, size_t rows, char error[QUERY_ERROR_BYTES])
 {
 	const struct timeline_options *o = pass->options;
@@ -407,7 +409,8 @@ static void begin_tracks(struct pass *pass, bool is_sorted)
 	}
 }
 
-/* The window in which something was at that time; counts have no part in the sweep. */
+/* Returns the row of the step that contains @time_ns, or `outside`. The counts of a row take no
+ * part in the sweep. */
 static struct breakdown_row *find_row(struct timeline_lane *lane, int64_t time_ns)
 {
 	const struct step *step = steps_find(lane->process, time_ns);
@@ -455,7 +458,8 @@ static int next_copy(struct pass *pass, struct copies *copies)
 	return r;
 }
 
-/* All that start no later than @until_ns: dispatches of the same process come next to them. */
+/* Adds all copies that start no later than @until_ns, so that they come before the next
+ * dispatch. */
 static int add_copies(struct pass *pass, struct copies *copies, int64_t until_ns)
 {
 	int r = 0;
@@ -535,7 +539,7 @@ static int add_dispatch(struct pass *pass, const struct query_rows *rows)
 	return r ? r : add_event(pass, shape->lane, &event, true);
 }
 
-/* 1: some lane was too far out of order. */
+/* Returns 1 if the events of a lane were too far out of order. */
 static int pass_over(struct pass *pass, bool is_sorted)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;

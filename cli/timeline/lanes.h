@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* The lanes of a timeline, filled by one pass over dispatches and copies. One thread. */
+/* Fills the lanes of a timeline in one pass over dispatches and copies. Everything runs on one
+ * thread. */
 #include "cli/timeline/timeline.h"
 
-/* Takes timeline->steps; leaves lanes, rows and counts, not yet sorted or summed. As
- * timeline_new(). */
+/* Reads timeline->steps. Sets the lanes, their rows and the counts; the caller sorts the lanes and
+ * sums the rows. Returns what timeline_new() returns. */
 int timeline_pass(struct query *query, struct timeline *timeline,
 	const struct timeline_options *options, char error[QUERY_ERROR_BYTES]);

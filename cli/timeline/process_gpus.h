@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * On which GPUs each process computes, and so to which of them a copy belongs, whatever of it all
- * is shown: docs/commands.md has the rule. One thread.
+ * The GPUs on which each process computes, and the GPUs that a copy belongs to. It covers all
+ * processes, whether they are shown or not; docs/commands.md has the rule. Everything runs on one
+ * thread.
  */
 #include "cli/database/query.h"
 
@@ -11,16 +12,16 @@ struct timeline_place {
 };
 
 struct timeline_places {
-	struct timeline_place *at; /* by process, GPU */
+	struct timeline_place *at; /* sorted by process, GPU */
 	size_t count, capacity;
 };
 
-/* 0 or -errno as query_open(). */
+/* Returns 0 or -errno as query_open() does. */
 int timeline_places_load(struct query *query, struct timeline_places *ret);
 void timeline_places_done(struct timeline_places *places);
 /*
- * The GPUs of a copy of @process_id, whose @source and @target are columns of @rows (NULL: the
- * host): how many of @ret, at most two.
+ * Stores the GPUs of a copy of @process_id in @ret and returns their number, at most two. @source
+ * and @target are columns of @rows; NULL there is the host.
  */
 size_t timeline_places_of_copy(const struct timeline_places *places, int64_t process_id,
 	const struct query_rows *rows, int source, int target, int64_t ret[2]);

@@ -11,7 +11,7 @@
 #include "cli/timeline/kinds.h"
 #include "proto/base/cleanup.h"
 
-/* A row of a table: a lane, or one step of it (its count: outside). */
+/* A row of a table: the total of a lane, or one of its steps (the number of steps: outside). */
 struct line {
 	const struct timeline_lane *lane;
 	size_t step;
@@ -35,7 +35,7 @@ static struct render_value percent(uint64_t part, uint64_t whole)
 
 /* ---- text ---------------------------------------------------------------------------------- */
 
-/* Both tables have the same columns; only of several processes of a rank are they named. */
+/* Both tables share these columns. The column of processes is shown only if ranks are ambiguous. */
 #define SHARES                                                                                     \
 	{NULL, "COMP %", RENDER_TENTHS}, {NULL, "COMM %", RENDER_TENTHS},                          \
 		{NULL, "COPY %", RENDER_TENTHS}, {NULL, "IDLE %", RENDER_TENTHS},                  \
@@ -53,7 +53,7 @@ static const struct render_column step_columns[] = {{NULL, "RANK", RENDER_ID},
 
 #define COLUMNS (sizeof(total_columns) / sizeof(total_columns[0]))
 
-/* Where copies have no times it is not known that there were none. */
+/* If copies have no times, their share is unknown rather than 0. */
 static struct render_value copy_percent(const struct timeline *t, const struct breakdown_row *row)
 {
 	return row->copies || !t->untimed_copies ? percent(row->exposed_copy_ns, row->wall_ns)
@@ -139,13 +139,13 @@ static int compare_walls(const void *a, const void *b)
 
 	if (x->row->wall_ns != y->row->wall_ns)
 		return x->row->wall_ns < y->row->wall_ns ? 1 : -1;
-	/* Not by row: lanes have theirs wherever there was memory. */
+	/* The addresses of rows depend on the allocator, so they must not decide the order. */
 	if (x->lane != y->lane)
 		return x->lane < y->lane ? -1 : 1;
 	return (x->step > y->step) - (x->step < y->step);
 }
 
-/* It is no step, and would be the longest of them. */
+/* Drops the rows outside of steps, which are not steps and would be the longest. */
 static void drop_outside(struct lines *lines)
 {
 	size_t kept = 0;
@@ -183,7 +183,7 @@ int timeline_put_longest(const struct timeline *t, const struct timeline_options
 		t, lines.at, show->rows < lines.count ? show->rows : lines.count, false, show, to);
 }
 
-/* All of them in order, or the longest. */
+/* Writes all steps in order, or only the longest. */
 static int put_steps(const struct timeline *t, const struct timeline_options *o,
 	const struct timeline_show *show, FILE *to)
 {
@@ -228,7 +228,7 @@ static void put_notes(const struct timeline *t, FILE *to)
 		fputs("kernels are missing: what they did is shown as idle time\n", to);
 }
 
-/* Why there is nothing to show. */
+/* Says why there is nothing to show. */
 static void put_nothing(const struct timeline *t, FILE *to)
 {
 	if (t->verdict->is_empty)
@@ -259,7 +259,7 @@ static int show_text(const struct timeline *t, const struct timeline_options *o,
 		fprintf(to, "\nKINDS OF STEPS%s\n", t->verdict->is_simulated ? " (SIMULATED)" : "");
 		r = timeline_put_kinds(t, o, show, to);
 	}
-	/* One step of each is what the totals say. */
+	/* If each lane has one step only, the totals say the same. */
 	if (!r && !t->kinds && (t->steps->source != STEPS_WHOLE || o->has_step))
 		r = put_steps(t, o, show, to);
 	if (r)

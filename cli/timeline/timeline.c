@@ -38,7 +38,7 @@ bool timeline_shows_outside(
 {
 	const struct breakdown_row *row = &lane->outside;
 
-	/* What took no time, or has none, may lie there where no time does. */
+	/* Events without a duration, or without times, may lie outside even if no time does. */
 	return !options->has_step && (row->wall_ns || row->kernels || row->copies || row->untimed);
 }
 
@@ -54,7 +54,7 @@ static int check(const struct timeline_lane *lane, const struct breakdown_row *r
 	return -EBADMSG;
 }
 
-/* TraceLens's invariant on every row, and the sums of those that were asked for. */
+/* Checks TraceLens's invariant on every row, and sums the rows of the requested steps. */
 static int sum_lane(struct timeline *t, const struct timeline_options *o,
 	struct timeline_lane *lane, char error[QUERY_ERROR_BYTES])
 {

@@ -9,7 +9,7 @@
 #include "proto/base/cleanup.h"
 
 #define STREAM_BYTES ((size_t)1 << 16)
-/* zlib's: a window of 32 KiB, and gzip's header. */
+/* zlib's encoding of a 32 KiB window with a gzip header. */
 #define WINDOW_BITS  (15 + 16)
 #define LEVEL	     1
 #define MEMORY_LEVEL 8
@@ -20,7 +20,7 @@ struct gzip_stream {
 	unsigned char out[STREAM_BYTES];
 };
 
-/* 0; -1: it cannot be written. */
+/* Returns 0, or -1 if @stream->to cannot be written. */
 static int deflate_all(struct gzip_stream *stream, int flush)
 {
 	int code;
@@ -43,7 +43,7 @@ static ssize_t write_some(void *cookie, const char *text, size_t length)
 	struct gzip_stream *stream = cookie;
 	size_t taken = length < INT_MAX ? length : INT_MAX;
 
-	stream->z.next_in = (unsigned char *)(uintptr_t)text; /* zlib reads it only */
+	stream->z.next_in = (unsigned char *)(uintptr_t)text; /* zlib only reads it */
 	stream->z.avail_in = (unsigned)taken;
 	return deflate_all(stream, Z_NO_FLUSH) ? 0 : (ssize_t)taken;
 }
@@ -77,6 +77,6 @@ FILE *gzip_stream_open(FILE *to)
 		return NULL;
 	}
 	(void)setvbuf(ret, NULL, _IOFBF, STREAM_BYTES);
-	stream = NULL; /* the stream's */
+	stream = NULL; /* the returned stream owns it */
 	return ret;
 }

@@ -46,7 +46,7 @@ int html_print(FILE *to, const char *format, ...)
 	n = vasprintf(&text, format, args);
 	va_end(args);
 	if (n < 0) {
-		text = NULL; /* undefined then */
+		text = NULL; /* vasprintf() leaves it undefined */
 		return -ENOMEM;
 	}
 	return html_put_text(to, text, (size_t)n);
@@ -85,7 +85,8 @@ void html_put_head(FILE *to, const struct render_column *columns, size_t count)
 		if (columns[i].title) {
 			fprintf(to, "<th scope=col%s>",
 				is_number(columns[i].kind) ? " class=n" : "");
-			/* Some are names of sessions; without memory the column stays. */
+			/* A title may be the name of a session. If memory is short the column keeps
+			 * an empty title. */
 			(void)html_put(to, columns[i].title);
 		}
 	fputs("</thead><tbody>\n", to);

@@ -18,7 +18,7 @@ size_t layout_last(const struct layout_column *columns, size_t count)
 	return count;
 }
 
-/* Of all shown columns but the last one, with the gaps behind them. */
+/* Returns the width of all shown columns except the last one, with the gaps behind them. */
 static size_t width_before_last(const struct layout_column *columns, size_t count, size_t last)
 {
 	size_t used = 0;
@@ -29,7 +29,7 @@ static size_t width_before_last(const struct layout_column *columns, size_t coun
 	return used;
 }
 
-/* What the last column needs beside the others. */
+/* Returns the width that the last column needs. */
 static size_t width_of_last(const struct layout_column *last)
 {
 	if (!last->is_left || last->width < LAYOUT_LAST_COLUMNS)
@@ -68,7 +68,7 @@ bool layout_fit(struct layout_column *columns, size_t count, size_t width)
 		return false;
 	if (columns[last].is_left && width_before_last(columns, count, last) <= width + GAP)
 		return true;
-	/* The first one says whose row it is. */
+	/* The first column identifies the row, so it stays. */
 	for (size_t i = last; i-- > 1 && !fits(columns, count, last, width);)
 		columns[i].is_hidden |= is_shown(columns + i);
 	return false;

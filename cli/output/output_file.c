@@ -22,7 +22,7 @@ int output_file_check(const char *name, bool is_forced, struct stat *ret)
 		return 0;
 	if (S_ISDIR(ret->st_mode))
 		say("%s: is a directory; name a file in it", name);
-	/* A device, say, of which the document would take the place. */
+	/* For example a device, which the document would replace. */
 	else if (!S_ISREG(ret->st_mode))
 		say("%s: exists and is not a regular file; - is stdout", name);
 	else if (!is_forced)
@@ -54,7 +54,7 @@ int output_file_open(const char *name, struct output_file *ret)
 	if (r) {
 		say("%s: cannot write: %s", name, strerror(-r));
 		close_p(&fd);
-		if (fd < 0) { /* nothing of ours has that name */
+		if (fd < 0) { /* mkostemp() created no file */
 			free(ret->path);
 			ret->path = NULL;
 		}

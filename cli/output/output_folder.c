@@ -117,7 +117,7 @@ int output_folder_close(struct output_folder *folder, FILE *file, const char *na
 	return fclose(file) || is_bad ? -EIO : 0;
 }
 
-/* Of files alone: what else is in it keeps it there. */
+/* Removes the files in the folder, then the folder, which stays if anything else is in it. */
 static void remove_folder(const char *path)
 {
 	CLEANUP(closedir_p) DIR *folder = opendir(path);
@@ -130,7 +130,7 @@ static void remove_folder(const char *path)
 
 int output_folder_publish(struct output_folder *folder)
 {
-	/* An empty folder may be replaced at once; one with files changes places. */
+	/* rename() replaces an empty folder; a folder with files is exchanged, then removed. */
 	if (rename(folder->path, folder->name)) {
 		if ((errno != ENOTEMPTY && errno != EEXIST) ||
 			renameat2(

@@ -11,10 +11,10 @@
 #include "cli/output/layout.h"
 #include "proto/base/cleanup.h"
 
-/* Widths are those of the first rows; a longer table streams. */
+/* The first rows determine the widths of the columns; a longer table is then streamed. */
 #define RENDER_ROWS_HELD 1000
 
-/* Of a text that a table shows: a stranger's may have megabytes. */
+/* Limit of a text in a table, because a text from outside may have megabytes. */
 #define RENDER_CELL_COLUMNS 4096
 
 struct render {
@@ -22,12 +22,12 @@ struct render {
 	enum render_format format;
 	const struct render_column *columns;
 	size_t count;
-	size_t width;  /* of the terminal; 0: any */
-	char **titles; /* fit for a terminal: those of rtl query are a stranger's */
+	size_t width;  /* of the terminal; 0: unlimited */
+	char **titles; /* escaped, because the titles of rtl query come from outside */
 	struct layout_column *layout;
-	size_t last;	    /* the column that is cut or wrapped */
-	bool is_last_below; /* on a line of its own */
-	char **held;	    /* count cells a row */
+	size_t last;	    /* index of the column that is cut or wrapped */
+	bool is_last_below; /* the last column goes on a line of its own */
+	char **held;	    /* @count cells per row */
 	size_t rows;
 	bool is_streaming;
 };
@@ -77,7 +77,8 @@ char *render_count(int64_t value)
 	return text;
 }
 
-/* @value in units of @unit ns, thousands apart, @decimals behind the point. */
+/* Formats @value in units of @unit ns with @decimals digits after the point, and commas between
+ * thousands. */
 static char *format_scaled(int64_t value, int64_t unit, int decimals)
 {
 	int64_t power = decimals == 3 ? 1000 : decimals == 1 ? 10 : 1;
@@ -121,7 +122,7 @@ static char *format_real(enum render_kind kind, double value)
 	return asprintf(&text, kind == RENDER_TENTHS ? "%.1f" : "%.15g", value) < 0 ? NULL : text;
 }
 
-/* What a table shows; "-": unknown, which is never 0. */
+/* Formats a cell of a table. "-" means unknown, which differs from 0. */
 static char *format_cell(enum render_kind kind, const struct render_value *value, size_t cut)
 {
 	switch (value->type) {
@@ -214,7 +215,8 @@ static void put_padding(struct render *r, size_t n)
 		fputc(' ', r->to);
 }
 
-/* Bytes of @text that fit into @room columns: to the last blank in there, if any. */
+/* Returns the number of bytes of @text that fit @room columns, up to the last blank among them if
+ * there is one. */
 static size_t line_bytes(const char *text, size_t room)
 {
 	size_t bytes = 0, blank = 0, width = 0;
@@ -233,7 +235,7 @@ static size_t line_bytes(const char *text, size_t room)
 	return bytes ? bytes : 1;
 }
 
-/* A note goes on in lines of its own, below its beginning. */
+/* Wraps a note; further lines start below its first one. */
 static void put_wrapped(struct render *r, const char *text, size_t column, size_t room)
 {
 	size_t bytes = line_bytes(text, room);
@@ -248,7 +250,7 @@ static void put_wrapped(struct render *r, const char *text, size_t column, size_
 	}
 }
 
-/* The cell at the end of a line, from @column on. */
+/* Writes the last cell of a line, which starts at @column. */
 static void put_last(struct render *r, const char *text, size_t column)
 {
 	size_t room = r->width > column + 8 ? r->width - column : 8;
@@ -317,7 +319,7 @@ static void flush_table(struct render *r)
 	r->is_streaming = true;
 }
 
-/* Those hidden columns that say nothing, or the others, as "; WHAT a, b". */
+/* Lists either the hidden columns that say nothing, or the other hidden ones, as "WHAT a, b; ". */
 static void list_hidden(const struct render *r, bool is_nothing, const char *what, FILE *to)
 {
 	const char *before = what;
@@ -332,7 +334,7 @@ static void list_hidden(const struct render *r, bool is_nothing, const char *wha
 		fputs("; ", to);
 }
 
-/* What there was no room for, in one note. */
+/* Names the columns that did not fit in one note. */
 static void put_hidden(struct render *r)
 {
 	CLEANUP(free_p) char *line = NULL;
@@ -362,7 +364,7 @@ static bool says_nothing(const char *cell)
 	return !cell[strspn(cell, "0.")] || !strcmp(cell, "-");
 }
 
-/* Of a column of any kind: one text that is no number moves it to the left. */
+/* Widens a column to a cell. A text in a RENDER_ANY column aligns the column left. */
 static void widen(struct render *r, size_t column, const char *cell, enum render_type type)
 {
 	struct layout_column *layout = r->layout + column;
@@ -429,7 +431,7 @@ json_t *render_json_row(
 		if (!columns[i].key)
 			continue;
 		key = render_json_text(columns[i].key, strlen(columns[i].key));
-		/* jansson takes the value on failure too. */
+		/* jansson takes over the value even on failure. */
 		if (!key || json_object_set_new(object, json_string_value(key),
 				    json_of(columns[i].kind, row + i))) {
 			json_decref(object);
@@ -440,12 +442,13 @@ json_t *render_json_row(
 	return object;
 }
 
-/* jansson escapes all that is not ASCII, and of ASCII all that steers a terminal but DEL. */
+/* jansson escapes everything outside ASCII, and all ASCII control bytes except DEL, which this
+ * escapes. */
 static int put_json_part(const char *part, size_t bytes, void *to)
 {
 	const char *at;
 
-	/* A write error stays in the stream, where main.c looks. */
+	/* A write error stays in the stream, where main.c checks for it. */
 	for (; (at = memchr(part, 0x7f, bytes)); part = at + 1) {
 		fwrite(part, 1, (size_t)(at - part), to);
 		fputs("\\u007f", to);
@@ -476,7 +479,8 @@ static int put_json_row(struct render *r, const struct render_value *row)
 	return err;
 }
 
-/* Of what a spreadsheet computes, also in their full width. */
+/* Returns true for a text that a spreadsheet would compute, also if its sign is a full-width
+ * one. */
 static bool is_formula(const char *text, size_t length)
 {
 	static const char *const signs[] = {"=", "+", "-", "@", "\t", "\r", "\n", "\xef\xbc\x9d",
@@ -488,7 +492,7 @@ static bool is_formula(const char *text, size_t length)
 	return false;
 }
 
-/* RFC 4180; a text that a spreadsheet would compute gets an apostrophe. */
+/* Writes a text as RFC 4180 has it; one that a spreadsheet would compute gets an apostrophe. */
 static int put_csv_text(struct render *r, const char *text, size_t length)
 {
 	CLEANUP(free_p) char *safe = render_escape(text, length);
@@ -556,7 +560,7 @@ static int put_csv_row(struct render *r, const struct render_value *row)
 		comma = ",";
 		err = put_csv_value(r, row + i);
 	}
-	/* An empty line would be no row. */
+	/* An empty line would not count as a row. */
 	if (r->count == 1 &&
 		(row->type == RENDER_NULL || (row->type == RENDER_STRING && !row->length)))
 		fputs("\"\"", r->to);
@@ -604,8 +608,8 @@ void render_finish(struct render *render)
 		break;
 	case RENDER_CSV:
 		if (!render->rows)
-			/* Without memory for the titles there is nothing to add to an empty table.
-			 */
+			/* If memory is short for the titles, an empty table has nothing else to
+			 * write. */
 			(void)put_csv_title(render);
 		break;
 	default:

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Rows to a table, JSON, CSV or HTML. Texts come from applications and are hostile: a table and CSV
- * never carry control bytes to a terminal, CSV never starts a formula, JSON is always valid, HTML
- * never has a text for an element.
- * Tables show pleasant units (they stand in the title), JSON and CSV the exact value.
- * Called by verbs; knows nothing of databases or sockets. Writes only to the given stream.
+ * Renders rows as a table, JSON, CSV or HTML. Texts come from applications and are hostile: a table
+ * or CSV never carries control bytes to a terminal, CSV never starts a formula, JSON is always
+ * valid, and HTML never takes a text for an element.
+ * Tables show convenient units, named in the title; JSON and CSV show the exact value. Verbs call
+ * this; it knows nothing of databases or sockets, and writes only to the given stream.
  */
 #include <jansson.h>
 #include <stdbool.h>
@@ -19,27 +19,27 @@ enum render_format {
 	RENDER_TABLE,
 	RENDER_JSON,
 	RENDER_CSV,
-	RENDER_HTML, /* a table element; the columns that a table shows */
+	RENDER_HTML, /* a table element with the columns of a table */
 };
 
-/* How a table shows a column; JSON and CSV show what the value is. */
+/* How a table shows a column. JSON and CSV show the value itself. */
 enum render_kind {
-	RENDER_TEXT,	/* to the left */
-	RENDER_LINE,	/* a text that is cut at its end, where others lose their middle */
-	RENDER_NOTE,	/* as a text, wrapped; nothing where there is none */
-	RENDER_ANY,	/* as the value is; numbers to the right */
+	RENDER_TEXT,	/* aligned left */
+	RENDER_LINE,	/* a text that is cut at its end; other texts are cut in the middle */
+	RENDER_NOTE,	/* a text that is wrapped; empty if unknown */
+	RENDER_ANY,	/* as the type of the value; numbers aligned right */
 	RENDER_ID,	/* 1234 */
 	RENDER_COUNT,	/* 1,234 */
 	RENDER_NS_IN_S, /* ns, shown in s, ms, us */
 	RENDER_NS_IN_MS,
 	RENDER_NS_IN_US,
 	RENDER_TENTHS, /* 12.3 */
-	RENDER_BOOL,   /* yes or no; JSON true or false */
+	RENDER_BOOL,   /* yes or no; true or false in JSON */
 };
 
 struct render_column {
 	const char *key;   /* JSON key and CSV title; NULL: only in tables */
-	const char *title; /* table; NULL: only in JSON and CSV */
+	const char *title; /* title in tables; NULL: only in JSON and CSV */
 	enum render_kind kind;
 };
 
@@ -54,45 +54,48 @@ struct render_value {
 	enum render_type type;
 	int64_t integer;
 	double real;
-	const char *text; /* borrowed; any bytes */
+	const char *text; /* borrowed; may hold any bytes */
 	size_t length;
 };
 
 struct render_value render_null(void);
 struct render_value render_integer(int64_t value);
-/* NULL when @has is 0. */
+/* Returns null if @has is false. */
 struct render_value render_optional(bool has, int64_t value);
 struct render_value render_real(double value);
-/* NULL: null. */
+/* Returns null for NULL. */
 struct render_value render_text(const char *text);
 
 struct render;
 
 /*
- * A table of @count columns (borrowed, with what they point to) to @to. JSON is an array of
- * objects. -ENOMEM.
+ * Renders a table of @count columns to @to. The columns and what they point to are borrowed. JSON
+ * is an array of objects. Returns 0 or -ENOMEM.
  */
 int render_new(FILE *to, enum render_format format, const struct render_column *columns,
 	size_t count, struct render **ret);
-/* Tables are cut at so many terminal columns; 0: never. */
+/* Cuts tables at @width terminal columns; 0: never. */
 void render_set_width(struct render *render, size_t width);
-/* One value a column; copied. -ENOMEM. */
+/* Takes one value per column and copies it. Returns 0 or -ENOMEM. */
 int render_row(struct render *render, const struct render_value *row);
-/* Writes what is left. */
+/* Writes the rows that are still held and the end of the document. */
 void render_finish(struct render *render);
 void render_free_p(struct render **render);
 
-/* What a table shows in a cell: "-" is unknown. malloc'ed; NULL: no memory. */
+/* Returns the text of a table's cell; "-" means unknown. The caller frees it. NULL if out of
+ * memory. */
 char *render_cell(enum render_kind kind, const struct render_value *value);
-/* A row as an object with exact values, for documents with several tables. NULL: no memory. */
+/* Returns a row as an object with exact values, for documents with several tables. NULL if out of
+ * memory. */
 json_t *render_json_row(
 	const struct render_column *columns, size_t count, const struct render_value *row);
-/* A text as JSON, bytes that are no UTF-8 replaced; NULL gives null. */
+/* Returns a text as JSON, with bytes that are not UTF-8 replaced. NULL gives null. */
 json_t *render_json_text(const char *text, size_t length);
-/* As JSON of ASCII without a byte that steers a terminal; @flags as jansson's. -ENOMEM. */
+/* Writes ASCII JSON without any byte that could control a terminal; @flags are jansson's. Returns 0
+ * or -ENOMEM. */
 int render_json_value(FILE *to, const json_t *value, size_t flags);
-/* The document on one line (is_compact) or indented, with a newline. ASCII only. */
+/* Writes the document on one line (@is_compact) or indented, and a newline, in ASCII. */
 void render_json(FILE *to, const json_t *document, bool is_compact);
 
-/* 1,234,567; malloc'ed; NULL: no memory. */
+/* Returns the number as "1,234,567". The caller frees it. NULL if out of memory. */
 char *render_count(int64_t value);

@@ -18,8 +18,8 @@ struct unfinished {
 static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
 #define SIGNALS (sizeof(signals) / sizeof(*signals))
 
-/* The last path that was added is first: files before the folder that they are in. The list is
- * changed with these signals blocked. */
+/* The path added last comes first, so files come before their folder. The list is changed only
+ * while the signals are blocked. */
 static struct unfinished *first;
 
 static void on_signal(int signal)
@@ -27,7 +27,8 @@ static void on_signal(int signal)
 	for (const struct unfinished *at = first; at; at = at->next)
 		if (unlink(at->path))
 			(void)rmdir(at->path);
-	/* The handler is gone (SA_RESETHAND): this ends the program when it returns. */
+	/* SA_RESETHAND has restored the default action, so this ends the program when the handler
+	 * returns. */
 	(void)raise(signal);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the rules are applied to: the time line and the collectives of a part of the file. */
+/* Loads the input of the rules: the time line and the collectives of a part of the file. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct shape {
 	struct reason_sum sum;
 };
 
-/* Numbers of a process's host calls in the part. */
+/* The range of a process's host calls in the part. */
 struct span {
 	int64_t process_id;
 	bool has_calls;
@@ -36,7 +36,7 @@ struct loading {
 	struct shape *shapes;
 	size_t shape_count, shape_capacity, kind_capacity;
 	struct idmap shape_of_id, process_of_id;
-	struct leaders *leaders; /* they alone are judged */
+	struct leaders *leaders; /* only these processes are judged */
 	struct span *spans;
 	size_t span_count, span_capacity;
 	int64_t from_ns, to_ns;
@@ -45,7 +45,7 @@ struct loading {
 
 static void loading_done(struct loading *l)
 {
-	/* A view of a query that failed half-way is dropped, too. */
+	/* This also drops the views of a query that failed half-way. */
 	if (l->is_part)
 		(void)query_do(l->query, "part_end", NULL, 0);
 	categories_free_p(&l->categories);
@@ -129,7 +129,8 @@ static int load_shapes(struct loading *l)
 
 /* ---- the part ------------------------------------------------------------------------------- */
 
-/* The dispatches in the middle, where the file has more than are looked at. */
+/* If the file has more dispatches than the sample takes, limits the query to those in the
+ * middle. */
 static int begin_part(struct loading *l)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
@@ -148,7 +149,8 @@ static int begin_part(struct loading *l)
 	ids[0] = (int64_t)((uint64_t)first + ((uint64_t)last - (uint64_t)first) / 2 -
 			   REASON_SAMPLE / 2);
 	ids[1] =
-		(int64_t)((uint64_t)ids[0] + REASON_SAMPLE - 1); /* ids of a damaged file are any */
+		/* ids of a damaged file may be anything */
+		(int64_t)((uint64_t)ids[0] + REASON_SAMPLE - 1);
 	l->is_part = true;
 	return query_do(l->query, "part_begin", ids, 2);
 }
@@ -166,7 +168,7 @@ static void add_time(struct loading *l, struct shape *shape, int64_t start, int6
 {
 	int64_t end;
 
-	if (__builtin_add_overflow(start, duration, &end)) /* of a damaged file */
+	if (__builtin_add_overflow(start, duration, &end)) /* a damaged file */
 		return;
 	if (!l->figures->timed || start < l->from_ns)
 		l->from_ns = start;
@@ -177,7 +179,8 @@ static void add_time(struct loading *l, struct shape *shape, int64_t start, int6
 	shape->sum.ns += (double)duration;
 }
 
-/* Sums by shape, and the extent of the part: its time, and each process's host calls. */
+/* Sums the kernels by shape, and finds the extent of the part: its time, and the host calls of each
+ * process. */
 static int pass(struct loading *l)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
@@ -188,7 +191,7 @@ static int pass(struct loading *l)
 
 		r = 0;
 		l->figures->sample++;
-		if (at == IDMAP_NONE) /* of a damaged file */
+		if (at == IDMAP_NONE) /* a damaged file */
 			continue;
 		if (!query_is_null(rows, 1))
 			add_time(l, l->shapes + at, query_integer(rows, 1), query_integer(rows, 2));
@@ -198,7 +201,7 @@ static int pass(struct loading *l)
 	return r;
 }
 
-/* Markers, copies and host calls to the part as well. */
+/* Limits markers, copies and host calls to the part as well. */
 static int limit_others(struct loading *l)
 {
 	int64_t times[2] = {l->from_ns, l->to_ns};
@@ -275,8 +278,8 @@ static int take_lanes(
 	return 0;
 }
 
-/* A preflight, an autotuning child or an earlier attempt is no rank, and none is held against it.
- */
+/* Leaves out a preflight, an autotuning child or an earlier attempt: it is not a rank, and no rank
+ * is compared with it. */
 static int find_leaders(struct loading *l, const struct steps *steps)
 {
 	CLEANUP(free_p) struct leaders_sum *sums = calloc(l->shape_count + 1, sizeof(*sums));
@@ -309,7 +312,7 @@ static int load_timeline(struct loading *l, const char *categories, char error[Q
 	return r ? r : take_lanes(l->figures, timeline, l->leaders);
 }
 
-/* Shapes are by process and GPU, as a rule: the lane of the one before is that of the next. */
+/* Shapes are usually sorted by process and GPU, so the lane of the last shape is tried first. */
 static void sum_kinds(const struct loading *l)
 {
 	struct reason_lane *lane = NULL;
@@ -371,8 +374,8 @@ static int compare_by_rank(
 	return (a > b) - (a < b);
 }
 
-/* Processes are numbered as they come, so their order is another one in each run: ranks are named
- * in the order of their numbers. */
+/* Orders ranks by their numbers, because processes are numbered as they come, which differs from
+ * run to run. */
 static void take_places(
 	struct reason_straggler *s, const struct collectives *c, const struct straggler *from)
 {
@@ -469,7 +472,7 @@ static void take_waiting(
 	f->waiting.change_ratio = change->ratio;
 }
 
-/* Which part of the lateness of those that come last is of hosts that have nothing queued. */
+/* Returns the share of the last ranks' lateness that comes from hosts with nothing queued. */
 static double share_of_launches(const struct collectives *c)
 {
 	double late = 0, host = 0;
@@ -561,7 +564,7 @@ static int name_kernel(struct loading *l, int64_t kernel_id)
 	return r;
 }
 
-/* Does its GPU take longer for the same, or has it more to do? */
+/* Finds out whether the straggler's GPU takes longer for the same work, or has more work. */
 static int load_pace(struct loading *l)
 {
 	struct reason_figures *f = l->figures;
@@ -623,7 +626,8 @@ static int load_collectives(struct loading *l)
 	struct collectives_filter theirs = {.leaders = l->leaders};
 	int r = collectives_new(l->query, l->categories, &theirs, &collectives);
 
-	/* From the middle on nothing tells which kernel of one rank is which of another. */
+	/* In the middle of a file the order does not tell which kernels of two ranks belong
+	 * together. */
 	if (r || (l->is_part && collectives->matched == COLLECTIVES_BY_ORDER))
 		return r;
 	return find_stragglers(l, collectives);
@@ -642,7 +646,8 @@ static bool communicates(const struct reason_figures *f)
 	return f->total.communication_ns > 0;
 }
 
-/* Of the shell's number for what a signal did: whether the program has done it to itself. */
+/* Returns true if the exit status, as the shell reports signals, says that the program caused its
+ * own death. */
 static bool is_fault(int64_t exit_status)
 {
 	static const int faults[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP};
@@ -666,8 +671,8 @@ static int has_faults(struct loading *l, bool *ret)
 	return r;
 }
 
-/* A rank that died of a fault, and did not go on in another process: a child that inherited its
- * number may die without harm. */
+/* Returns true if a rank died of a fault and did not continue in another process: a child that
+ * inherited its rank may die without harm. */
 static bool has_died(const struct outstanding *o, const struct outstanding_rank *rank)
 {
 	if (rank->is_alive || !rank->has_status || !is_fault(rank->status))
@@ -684,7 +689,8 @@ static bool has_died(const struct outstanding *o, const struct outstanding_rank 
 	return true;
 }
 
-/* A dispatch in flight for so long hangs: no kernel of a job that gets on takes that. */
+/* A dispatch in flight for REASON_HANG_S hangs: no kernel of a job that makes progress takes that
+ * long. */
 static int load_hang(struct loading *l, char error[QUERY_ERROR_BYTES])
 {
 	CLEANUP(outstanding_free_p) struct outstanding *o = NULL;
@@ -709,7 +715,7 @@ static int load_hang(struct loading *l, char error[QUERY_ERROR_BYTES])
 	return 0;
 }
 
-/* What was left out because a user chose so: by kernel, GPU or rank, or for some of the time. */
+/* Counts the dispatches that the user left out by kernel, GPU, rank or time. */
 static int load_choices(struct loading *l)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;

@@ -10,11 +10,11 @@
 #include "cli/trace/id_map.h"
 #include "proto/base/cleanup.h"
 
-/* A kernel that ran less often tells nothing of the fastest tenth. */
+/* With fewer runs a kernel has no meaningful fastest tenth. */
 #define RUNS_LEAST 3
 
 struct shape {
-	uint32_t lane, work; /* lane: UINT32_MAX: not asked for */
+	uint32_t lane, work; /* lane: UINT32_MAX if not requested */
 };
 
 struct work {
@@ -26,7 +26,7 @@ struct run {
 	int64_t ns;
 };
 
-/* A lane's kernels of one work. */
+/* The runs of one work on one lane. */
 struct sample {
 	uint32_t lane;
 	double fastest_ns, all_ns;
@@ -74,7 +74,7 @@ static uint32_t find_lane(const struct finding *f, int64_t process_id, int64_t g
 	return UINT32_MAX;
 }
 
-/* The index of @work; those whose hashes meet are told apart by trying the next one. */
+/* Finds the index of @work. If the hashes of two works collide, the next hash is tried. */
 static int find_work(struct finding *f, const struct work *work, uint32_t *ret)
 {
 	uint64_t hash = 0xcbf29ce484222325u ^ (uint64_t)work->kernel_id;
@@ -165,7 +165,7 @@ static int compare_reals(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The lower of two. */
+/* Returns the lower one of two middle values. */
 static double median(double *values, size_t count)
 {
 	qsort(values, count, sizeof(*values), compare_reals);
@@ -191,7 +191,7 @@ static int add_ratios(struct finding *f, const struct sample *samples, size_t co
 	return 0;
 }
 
-/* The mean of the fastest tenth of @count runs in their order, at least one. */
+/* Returns the mean of the fastest tenth, at least one, of @count runs sorted by time. */
 static double fastest(const struct run *runs, size_t count)
 {
 	size_t tenth = (count + 9) / 10;
@@ -264,7 +264,8 @@ static double weighted_median(const struct ratio *ratios, size_t count)
 	return 0;
 }
 
-/* What the kernels of one name weigh, which stand together; @ret_next: behind the last. */
+/* Returns the weight of all ratios of one name, which are adjacent. *@ret_next is the index after
+ * the last. */
 static double weight_of_name(const struct ratio *ratios, size_t first, size_t count, size_t *ret_next)
 {
 	double weight = 0;
@@ -276,8 +277,11 @@ static double weight_of_name(const struct ratio *ratios, size_t first, size_t co
 	return weight;
 }
 
-/* The most that a name may weigh to weigh no more than a fifth of all, of fewer names no more than
- * any. What is taken from one makes the others weigh more, so that it takes a few rounds. */
+/*
+ * Returns the weight at which a name is capped so that it weighs at most a fifth of all, or, with
+ * fewer than five names, no more than any other. Capping one name raises the share of the others,
+ * so this takes a few rounds.
+ */
 static double find_limit(const struct ratio *ratios, size_t count, uint64_t names)
 {
 	double limit = INFINITY, parts = names < 5 ? (double)names : 5;
@@ -297,7 +301,7 @@ static double find_limit(const struct ratio *ratios, size_t count, uint64_t name
 	return limit;
 }
 
-/* Of one lane, by name. */
+/* Computes the pace of one lane from its ratios, sorted by name. */
 static void find_pace(struct pace_lane *lane, struct ratio *ratios, size_t count)
 {
 	double most = 0, limit;
@@ -324,7 +328,8 @@ static void find_pace(struct pace_lane *lane, struct ratio *ratios, size_t count
 	lane->ratio = weighted_median(ratios, count);
 }
 
-/* Beyond the median of all by four times what they are apart, as a normal distribution has it. */
+/* Finds slow GPUs: those beyond the median of all by four standard deviations, estimated from the
+ * median deviation as for a normal distribution. */
 static int judge(struct finding *f)
 {
 	CLEANUP(free_p) double *values = calloc(f->lane_count + 1, sizeof(*values));

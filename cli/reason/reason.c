@@ -61,7 +61,7 @@ char *reason_line(const struct reason *reason)
 	if (f->missing && f->sample)
 		snprintf(lost, sizeof(lost),
 			"; %" PRIu64 " kernels are missing, and look like idle time", f->missing);
-	/* They would be a straggler's, or faster than any link. */
+	/* They would make a straggler, or be faster than any link. */
 	if (f->waiting.impossible)
 		snprintf(impossible, sizeof(impossible),
 			"; %" PRIu64 " collectives that a rank left before the last one came are "
@@ -73,7 +73,7 @@ char *reason_line(const struct reason *reason)
 		line = NULL;
 		return NULL;
 	}
-	/* Names of categories may be anybody's. */
+	/* The names of categories come from outside. */
 	return render_escape(line, strlen(line));
 }
 
@@ -91,7 +91,7 @@ static json_t *share(uint64_t part, uint64_t whole)
 
 static json_t *row_json(const struct reason_figures *f, const struct breakdown_row *row)
 {
-	/* 0: share() of nothing is unknown. */
+	/* share() of 0 is unknown. */
 	uint64_t copied_of_ns = reason_lacks_copies(f, row) ? 0 : row->wall_ns;
 
 	return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "total_time_ns",
@@ -215,7 +215,7 @@ json_t *reason_json(const struct reason *reason)
 {
 	const struct reason_figures *f = &reason->figures;
 	const struct reason_lane *lane = reason->lane;
-	/* Names of categories and directions may be anything. */
+	/* The names of categories and directions may hold any bytes. */
 	json_t *object = json_pack("{s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:o}", "code",
 		reason_code_name(reason->code), "text",
 		render_json_text(reason->text, strlen(reason->text)), "hint",

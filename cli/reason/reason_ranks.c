@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The rules about one rank among others: it is slow, or late. */
+/* The rules about one rank among others, which is slow or late. */
 #include "cli/reason/reason_judging.h"
 
 #include <inttypes.h>
@@ -88,7 +88,7 @@ static const char *unit_of(const struct reason_figures *f)
 	return f->has_steps ? "step" : "time";
 }
 
-/* Why its computation takes longer: its GPU, or its work. */
+/* Says whether its GPU is slow or it has more work. */
 static void say_compute(const struct reason_figures *f, char *ret, size_t bytes)
 {
 	const struct reason_straggler *s = &f->straggler;
@@ -139,7 +139,7 @@ static void say_why(const struct reason_figures *f, char *ret, size_t bytes)
 	snprintf(ret, bytes, "%s (%s each time%s)", why[s->cause][s->count > 1], each, comm);
 }
 
-/* Most of what it costs lies in steps of one kind, which are not most of the steps. */
+/* Names the kind of steps that has most of the cost although it does not take most of the time. */
 static void say_kind(const struct reason_figures *f, char *ret, size_t bytes)
 {
 	ret[0] = '\0';

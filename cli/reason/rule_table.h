@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The rules by which the reason is found, in their order, and their thresholds: the same rows as
- * the tables of docs/commands.md (lint.reason compares them).
+ * The rules that find the reason, in their order, and their thresholds. They are the same rows as
+ * the tables of docs/commands.md; lint.reason compares them.
  */
 
-/* name, value, what it is held against */
+/* name, value, meaning */
 #define REASON_THRESHOLDS(X)                                                                       \
 	X(KERNELS, 50, "kernels with a time: of fewer nothing is said")                            \
 	X(HANG_S, 10, "s for which a dispatch is in flight: then it hangs")                        \
@@ -19,7 +19,7 @@
 	X(SAMPLE, 524288,                                                                          \
 		"kernels: of more than that, so many in the middle of the file are looked at")
 
-/* CODE, code, when */
+/* CODE, code, condition */
 #define REASON_RULES(X)                                                                            \
 	X(NOTHING, "nothing", "nothing was dispatched")                                            \
 	X(UNTIMED, "untimed", "no kernel or copy has a time, or none is stored")                   \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The rules of rule_table.h, each a function that says whether it applies, and its sentence;
- * those about one rank among others are in reason_ranks.c. */
+/* The rules of rule_table.h. Each is a function that returns whether the rule applies, and sets its
+ * sentence. The rules about one rank among others are in reason_ranks.c. */
 #include "cli/reason/reason_judging.h"
 
 #include <ctype.h>
@@ -17,7 +17,8 @@ void reason_say(struct judging *j, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	(void)vsnprintf(j->reason->text, sizeof(j->reason->text), format, args); /* cut is fine */
+	/* a longer text may be cut */
+	(void)vsnprintf(j->reason->text, sizeof(j->reason->text), format, args);
 	va_end(args);
 }
 
@@ -26,7 +27,8 @@ void reason_say_hint(struct judging *j, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	(void)vsnprintf(j->reason->hint, sizeof(j->reason->hint), format, args); /* cut is fine */
+	/* a longer text may be cut */
+	(void)vsnprintf(j->reason->hint, sizeof(j->reason->hint), format, args);
 	va_end(args);
 }
 
@@ -62,7 +64,7 @@ void reason_format_time(double ns, char ret[32])
 		snprintf(ret, 32, "%.1f us", ns / 1e3);
 }
 
-/* ---- who ------------------------------------------------------------------------------------ */
+/* ---- names ---------------------------------------------------------------------------------- */
 
 static bool has_others(const struct reason_figures *f, const struct reason_lane *lane)
 {
@@ -72,7 +74,8 @@ static bool has_others(const struct reason_figures *f, const struct reason_lane 
 	return false;
 }
 
-/* "Rank 3", "Process 7" where nobody knows the rank; with its GPU where the process has several. */
+/* Writes "rank 3", or "process 7" if its rank is unknown, with the GPU if the process has
+ * several. */
 void reason_name_rank(
 	const struct reason_figures *f, const struct reason_lane *lane, char *ret, size_t bytes)
 {
@@ -89,7 +92,7 @@ void reason_name_rank(
 		snprintf(ret, bytes, "process %" PRId64 "%s", lane->process_id, gpu);
 }
 
-/* What the sentence about a part is about: the only GPU, or all. */
+/* Names the subject of a sentence about idle time: the only GPU, or all GPUs. */
 static void name_gpus(const struct judging *j, char *ret, size_t bytes)
 {
 	const struct reason_figures *f = j->figures;
@@ -112,7 +115,7 @@ static const char *time_word(const struct reason_figures *f)
 	return f->has_steps ? "step" : "time";
 }
 
-/* That part is large enough, and larger than the others. */
+/* Returns true if the part is large enough and no other part is larger. */
 static bool is_main(const struct judging *j, enum part part)
 {
 	for (int i = 0; i < PARTS; i++)
@@ -121,7 +124,7 @@ static bool is_main(const struct judging *j, enum part part)
 	return j->pct[part] >= REASON_PART_PCT;
 }
 
-/* Stages of a pipeline wait for each other's sends. */
+/* Explains waits between sends: the stages of a pipeline wait for each other. */
 static void say_bubble(const struct reason_figures *f, char *ret, size_t bytes)
 {
 	const struct reason_waiting *w = &f->waiting;
@@ -175,7 +178,7 @@ static bool slow_copies(struct judging *j)
 
 	if (!is_main(j, PART_COPY))
 		return false;
-	/* Bytes a nanosecond are GB a second. */
+	/* Bytes per nanosecond equal gigabytes per second. */
 	if (copies->ns > 0)
 		snprintf(rate, sizeof(rate), " (most of them %s, at %.3g GB/s)", copies->direction,
 			copies->bytes / copies->ns);
@@ -187,7 +190,7 @@ static bool slow_copies(struct judging *j)
 	return true;
 }
 
-/* "GPU 2 idles 41 %" and why. */
+/* Writes "GPU 2 idles 41 %" and the cause. */
 __attribute__((format(printf, 2, 3))) static void say_idle(
 	struct judging *j, const char *format, ...)
 {
@@ -195,15 +198,17 @@ __attribute__((format(printf, 2, 3))) static void say_idle(
 	va_list args;
 
 	va_start(args, format);
-	(void)vsnprintf(why, sizeof(why), format, args); /* cut is fine */
+	(void)vsnprintf(why, sizeof(why), format, args); /* a longer text may be cut */
 	va_end(args);
 	name_gpus(j, who, sizeof(who));
 	j->reason->lane = j->figures->lane_count == 1 ? j->figures->lanes : NULL;
 	reason_say(j, "%s %.0f %%: %s", who, j->pct[PART_IDLE], why);
 }
 
-/* Most of the idle time lies in short gaps with nothing queued: the host launches, and cannot
- * launch fast enough. What GPUs wait in collectives for such hosts of others is as idle. */
+/*
+ * Applies if most of the idle time lies in short gaps with nothing queued: the host cannot launch
+ * fast enough. The time that GPUs wait in collectives for such hosts of other ranks counts as idle.
+ */
 static bool launch_bound(struct judging *j)
 {
 	const struct breakdown_row *row = j->row;
@@ -306,7 +311,7 @@ static bool idle(struct judging *j)
 
 	if (!is_main(j, PART_IDLE))
 		return false;
-	/* There is one: causes sum to the idle time (breakdown_holds()). */
+	/* There is one, because the causes add up to the idle time (breakdown_holds()). */
 	cause = breakdown_main_cause(row);
 	say_idle(j, "several causes, %s the most of them (%.0f %%)", breakdown_cause_words(cause),
 		reason_percent(row->cause_ns[cause], breakdown_idle_ns(row)));
@@ -329,7 +334,7 @@ static bool nothing(struct judging *j)
 
 static bool untimed(struct judging *j)
 {
-	/* Of copies alone there are lanes; and none of kernels that take no time. */
+	/* Copies alone make lanes. Kernels that take no time make none, but they are timed. */
 	if (j->figures->lane_count || j->figures->timed)
 		return false;
 	if (!j->figures->rows) {
@@ -343,7 +348,8 @@ static bool untimed(struct judging *j)
 	return true;
 }
 
-/* What a rank waits in, or is not in, or died in, is what rtl outstanding says. */
+/* Repeats the sentence of rtl outstanding: which rank waits, is missing, or died, and in which
+ * operation. */
 static bool say_outstanding(struct judging *j)
 {
 	const struct reason_hang *found = &j->figures->hang;
@@ -437,7 +443,7 @@ static bool none(struct judging *j)
 	return true;
 }
 
-/* ---- all ------------------------------------------------------------------------------------ */
+/* ---- judgement ------------------------------------------------------------------------------ */
 
 void reason_judge(struct reason *reason)
 {

@@ -12,7 +12,7 @@
 #include "proto/base/cleanup.h"
 #include "proto/names/collectives.h"
 
-/* Columns of sql/collective_parts.sql and sql/kernel_collective_parts.sql. */
+/* The columns of sql/collective_parts.sql and sql/kernel_collective_parts.sql. */
 enum {
 	K_ID,
 	K_LAUNCH,
@@ -58,7 +58,8 @@ void collectives_free_p(struct collectives **collectives)
 
 /* ---- processes and lanes ---- */
 
-/* Boot ids in the order of their first process. */
+/* Finds the index of a boot id; a new one is added, so nodes are numbered by their first
+ * process. */
 static uint32_t find_node(char (**boots)[64], struct collectives *c, const char *boot)
 {
 	char(*grown)[64];
@@ -135,7 +136,7 @@ static int load_lanes(struct query *query, struct collectives *c)
 		uint32_t process = find_process(c, query_integer(rows, 0));
 
 		r = 0;
-		if (process == COLLECTIVES_NONE) /* of a damaged file */
+		if (process == COLLECTIVES_NONE) /* a damaged file */
 			continue;
 		if (GROW(c->lanes, c->lane_count, capacity))
 			return -ENOMEM;
@@ -145,7 +146,7 @@ static int load_lanes(struct query *query, struct collectives *c)
 	return r;
 }
 
-/* Both are sorted by process and GPU. */
+/* Lanes and rows are both sorted by process and GPU. */
 static int load_clock_errors(struct query *query, struct collectives *c)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
@@ -194,7 +195,9 @@ struct loading {
 	struct collectives *c;
 	struct idmap comms;
 	struct collectives_event
-		*captured; /* one a captured call; op: COLLECTIVES_OP_NONE without one */
+		/* one per captured call; op is COLLECTIVES_OP_NONE for a call without a
+		 * communicator or number */
+		*captured;
 };
 
 static void loading_done(struct loading *loading)
@@ -288,7 +291,7 @@ static int add_part(struct loading *loading, const struct query_rows *rows)
 	return 0;
 }
 
-/* A call within a call of a launch belongs to it. */
+/* Assigns a call within the call of a launch to that launch. */
 static int load_nested(struct query *query, struct idmap *launch_of_call)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;

@@ -20,7 +20,8 @@ __attribute__((format(printf, 2, 3))) static void note(struct notes *notes, cons
 	if (notes->count == notes->max)
 		return;
 	va_start(args, format);
-	(void)vsnprintf(notes->at[notes->count++], NOTE_BYTES, format, args); /* cut is fine */
+	/* a longer note may be cut */
+	(void)vsnprintf(notes->at[notes->count++], NOTE_BYTES, format, args);
 	va_end(args);
 }
 
@@ -82,7 +83,8 @@ static void note_elsewhere(struct notes *notes, const struct collectives *c)
 	const struct collectives_comm *first = NULL;
 
 	for (size_t i = 0; i < c->comm_count; i++)
-		/* Without members: all of its calls were captured, and none was replayed. */
+		/* A communicator without members had all its calls captured, and none was
+		 * replayed. */
 		if (c->comms[i].members && c->comms[i].members < c->comms[i].size) {
 			first = first ? first : c->comms + i;
 			partial++;

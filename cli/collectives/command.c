@@ -110,7 +110,8 @@ static bool has_rank(const struct collectives *c, const struct choice_list *rank
 	return !ranks->count;
 }
 
-/* An empty table would look like a job without collectives. False: that was said. */
+/* An empty table would look like a job without collectives. Returns false after printing the
+ * reason. */
 static bool check_choice(const struct collectives *c, const struct collectives_cmd *o)
 {
 	if ((o->filter.has_comm || o->filter.op) && !c->operation_count) {

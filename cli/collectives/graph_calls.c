@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Collectives in hipGraphs: each launch of an executable graph is a collective of every RCCL call
- * that was captured into it. What the calls say is of the capture; which kernels are whose
- * graph_replays.h tells, or only their places among the communication kernels of the replay are
- * known.
+ * Collectives in hipGraphs. Each launch of an executable graph runs one collective for every RCCL
+ * call that was captured into it. The arguments of the calls come from the capture. graph_replays.h
+ * tells which kernels belong to which call; if it cannot, only their places among the communication
+ * kernels of the replay are known.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static int add_told(struct collectives *c, const struct graph_replay *replay,
 	return r;
 }
 
-/* The k-th communication kernel of this replay on one rank is taken for the k-th on the others. */
+/* Matches the k-th communication kernel of this replay on one rank with the k-th on the others. */
 static int add_ordered(struct collectives *c, const struct graph_replay *replay,
 	const struct collectives_event *captured)
 {

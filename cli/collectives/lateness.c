@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* When each operation was, who came last, and why. */
+/* Computes when each operation ran, which rank came last, and why. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -79,7 +79,7 @@ static int compare_arrivals(const void *a, const void *b)
 
 struct ranking {
 	struct collectives *c;
-	struct arrival *arrivals; /* of the operation at hand */
+	struct arrival *arrivals; /* of the current operation */
 	float *heat_sum;
 	uint32_t *heat_count;
 };
@@ -91,7 +91,7 @@ static void ranking_done(struct ranking *ranking)
 	free(ranking->heat_count);
 }
 
-/* False where not everybody's times are known. */
+/* Returns false if the times of some rank are unknown. */
 static bool time_operation(struct ranking *ranking, struct collectives_operation *operation)
 {
 	struct collectives *c = ranking->c;
@@ -134,8 +134,8 @@ static int64_t error_between(const struct collectives *c, uint32_t a, uint32_t b
 	return error;
 }
 
-/* Operations whose result needs a contribution of every rank: no rank leaves before all have come.
- */
+/* Operations whose result needs a contribution of every rank: no rank leaves before all have
+ * come. */
 static bool needs_all(const struct collectives_operation *o)
 {
 	switch (o->op) {
@@ -150,7 +150,8 @@ static bool needs_all(const struct collectives_operation *o)
 	}
 }
 
-/* A rank left before the last one came: such times are not of one operation. */
+/* Returns true if a rank left before the last one came. Such times cannot belong to one
+ * operation. */
 static bool is_impossible(
 	const struct ranking *ranking, const struct collectives_operation *operation)
 {
@@ -173,8 +174,9 @@ static bool is_impossible(
 }
 
 /*
- * What it did since the operation before is known: that had ended. Looked at when all kernels are
- * known, for one of that operation may come after this one's.
+ * Returns true if it is known what the lane did since the operation before, which must have ended.
+ * This needs the kernels of all launches, because a kernel of the earlier operation may be read
+ * after those of this one.
  */
 static bool has_window(const struct collectives *c, const struct collectives_launch *launch)
 {
@@ -186,7 +188,8 @@ static bool has_window(const struct collectives *c, const struct collectives_lau
 	return !launch->is_spread && !before->is_spread && before->stop <= launch->start;
 }
 
-/* What the last did between the operation before and this one, less what the reference did. */
+/* Computes what the last rank did between the previous operation and this one, minus what the
+ * reference did. */
 static bool explain(const struct collectives *c, struct collectives_operation *operation)
 {
 	const struct collectives_launch *last = c->launches + operation->last;
@@ -212,7 +215,7 @@ static bool explain(const struct collectives *c, struct collectives_operation *o
 	return true;
 }
 
-/* The reference is the middle of the others: the lower one of two. */
+/* The reference is the median of the other ranks, the lower one of two. */
 static void find_last(struct ranking *ranking, struct collectives_operation *operation)
 {
 	struct collectives *c = ranking->c;
@@ -400,7 +403,7 @@ int collectives_rank(struct collectives *c)
 		if (c->operations[i].is_ranked)
 			add_to_ranks(&ranking, c->operations + i);
 	finish_heat(&ranking);
-	/* Only now: launches name their operation by its place. */
+	/* Operations are sorted only now, because launches refer to them by index. */
 	if (c->operation_count)
 		qsort(c->operations, c->operation_count, sizeof(*c->operations),
 			compare_operations);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* When the kernels of each launch ran, and what their GPU did before: one pass over the dispatches.
- */
+/* Finds when the kernels of each launch ran and what their GPU did before, in one pass over the
+ * dispatches. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +17,9 @@ struct slot {
 };
 
 struct shape {
-	uint32_t lane, kernel; /* kernel: index among names of communication kernels, or NONE */
+	uint32_t lane, kernel; /* kernel: index in the names of communication kernels, or NONE */
 	enum sweep_class class;
-	bool is_custom; /* of communication without RCCL */
+	bool is_custom; /* communication without RCCL */
 };
 
 struct timing {
@@ -33,7 +33,7 @@ struct timing {
 	size_t slot_count, slot_capacity;
 	struct query_rows *copies;
 	bool has_copy, is_inexact, is_out_of_memory;
-	bool is_again; /* the launches are known: nothing is counted, nothing is made */
+	bool is_again; /* second pass: the launches are known, so nothing is counted or created */
 	struct sweep sweep;
 };
 
@@ -46,7 +46,7 @@ static void timing_done(struct timing *t)
 	query_rows_free_p(&t->copies);
 }
 
-/* ---- at the begin and the end of a communication kernel ---- */
+/* ---- at the start and the end of a communication kernel ---- */
 
 static struct slot *slot_at(struct timing *t, uint32_t lane, uint32_t comm)
 {
@@ -71,7 +71,7 @@ static uint32_t lane_index(const struct timing *t, const struct sweep_lane *swee
 	return (uint32_t)(lane - t->c->lanes);
 }
 
-/* Takes the time from the anchor's end to here apart. */
+/* Splits the time from the anchor's end to this start by what the lane did. */
 static void begin(void *context, struct sweep_lane *sweep, const struct sweep_op *op)
 {
 	struct timing *t = context;
@@ -79,7 +79,7 @@ static void begin(void *context, struct sweep_lane *sweep, const struct sweep_op
 	uint32_t lane = lane_index(t, sweep);
 	const struct slot *slot;
 
-	if (launch->kernels++) { /* a launch's further kernels */
+	if (launch->kernels++) { /* a further kernel of the launch */
 		if (op->stop > launch->stop)
 			launch->stop = op->stop;
 		if (op->start < launch->start) /* on another GPU */
@@ -132,7 +132,7 @@ static uint32_t find_lane(const struct collectives *c, int64_t process, int64_t 
 	return COLLECTIVES_NONE;
 }
 
-/* The names of communication kernels; of the same name there may be several symbols. */
+/* Loads the names of communication kernels. Several symbols may have the same name. */
 static int load_names(struct timing *t, struct idmap *name_of_kernel)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
@@ -177,7 +177,8 @@ static enum sweep_class class_of(const struct timing *t, int64_t kernel_id)
 	}
 }
 
-/* Not RCCL's, which has a call if any was recorded. */
+/* Returns true for a communication kernel that is not RCCL's. RCCL's kernels have calls if calls
+ * were recorded. */
 static bool is_custom(const struct collectives *c, uint32_t kernel)
 {
 	return kernel != COLLECTIVES_NONE && !strcasestr(c->kernel_names[kernel], "nccl");
@@ -209,7 +210,7 @@ static int load_shapes(struct timing *t)
 	return r;
 }
 
-/* The launch of a dispatch, or NONE. */
+/* Returns the launch of a dispatch, or NONE. */
 static uint32_t find_launch(
 	struct timing *t, const struct query_rows *rows, const struct collectives_lane *lane)
 {
@@ -231,7 +232,7 @@ static uint32_t find_launch(
 	return c->first_of_replay[replay] + place;
 }
 
-/* What is of no call, where kernels are matched by order: a launch of its own. */
+/* Adds a launch of its own for a kernel without a call, if kernels are matched by order. */
 static int add_launch(struct timing *t, const struct shape *shape, uint32_t *ret)
 {
 	struct collectives *c = t->c;
@@ -247,7 +248,8 @@ static int add_launch(struct timing *t, const struct shape *shape, uint32_t *ret
 	return 0;
 }
 
-/* A copy within one GPU is not of it twice; a host is no GPU 0. */
+/* Returns false for a copy within one GPU, which must count once. A NULL column is the host, not
+ * GPU 0. */
 static bool has_two_ends(const struct query_rows *copies)
 {
 	return query_is_null(copies, 1) || query_is_null(copies, 2) ||
@@ -264,7 +266,7 @@ static int add_copy(struct timing *t, int64_t process, int column, const struct 
 	return lane == COLLECTIVES_NONE ? 0 : sweep_add(&t->sweep, &t->c->lanes[lane].sweep, op);
 }
 
-/* Copies up to @until; they come by time. */
+/* Adds the copies that start no later than @until. They are sorted by time. */
 static int add_copies(struct timing *t, int64_t until)
 {
 	int r = 0;
@@ -297,7 +299,7 @@ static int add_row(struct timing *t, const struct query_rows *rows)
 	bool is_named;
 	int r = 0;
 
-	if (!shape || shape->lane == COLLECTIVES_NONE) /* of a damaged file */
+	if (!shape || shape->lane == COLLECTIVES_NONE) /* a damaged file */
 		return 0;
 	is_named = shape->kernel != COLLECTIVES_NONE;
 	op.tag = find_launch(t, rows, t->c->lanes + shape->lane);
@@ -352,7 +354,7 @@ static int pass(struct timing *t, const char *name)
 	r = r < 0 ? r : query_ask(t->query, name, &rows);
 	while (!r && (r = query_next(rows)) > 0) {
 		r = add_row(t, rows);
-		/* The other query will do; no need to wait for the end. */
+		/* Stops early, because the caller will read the sorted rows instead. */
 		if (!(++row & 0xffff) && is_inexact(c))
 			return r;
 	}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Which parts are of one collective, which ranks lack theirs, and which launches hang together. */
+/* Finds which parts belong to one collective, which ranks lack theirs, and which launches are
+ * connected. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,17 +12,17 @@
 
 struct matching {
 	struct collectives *c;
-	uint32_t *parent;	/* of launches: a forest of those that hang together */
+	uint32_t *parent;	/* a forest of the launches that are connected */
 	uint64_t *sent, *other; /* bytes that a launch sends; those to other ranks */
 	bool *sends;
 	size_t missing_capacity;
-	struct idmap range_of_call; /* index of a member and the number of a captured call */
+	struct idmap range_of_call; /* by communicator, rank and the number of a captured call */
 	struct replay_range *ranges;
 	size_t range_count, range_capacity;
 };
 
-/* The replays of a captured call that a member has; those of an executable graph follow each other.
- */
+/* The replays of a captured call that a member has. Those of one executable graph are
+ * consecutive. */
 struct replay_range {
 	uint32_t first_exec, last_exec;
 	int64_t first, last;
@@ -45,7 +46,7 @@ static void matching_done(struct matching *m)
 			return (x) < (y) ? -1 : 1;                                                 \
 	} while (0)
 
-/* Parts of one collective stand together, by rank; a send before its receive. */
+/* Sorts the parts of one collective together, by rank, and a send before its receive. */
 static int compare_events(const void *a, const void *b)
 {
 	const struct collectives_event *x = a, *y = b;
@@ -106,7 +107,7 @@ static int see_replay(struct matching *m, const struct collectives_event *event)
 	at = idmap_at(&m->range_of_call, range_key(event, event->rank));
 	if (!at)
 		return -ENOMEM;
-	/* They come in order. */
+	/* Events come in order. */
 	if (*at == IDMAP_NONE) {
 		if (GROW(m->ranges, m->range_count, m->range_capacity))
 			return -ENOMEM;
@@ -153,7 +154,7 @@ static int find_members(struct matching *m)
 		c->comms[c->members[i].comm].first_member = (uint32_t)i;
 		c->comms[c->members[i].comm].members++;
 	}
-	/* Of replays that are matched by order. */
+	/* No call says how many ranks take part in replays that are matched by order. */
 	if (c->order_comm != COLLECTIVES_NONE && !c->comms[c->order_comm].size)
 		c->comms[c->order_comm].size = c->comms[c->order_comm].members;
 	return 0;
@@ -174,7 +175,7 @@ static int add_missing(struct matching *m, const struct collectives_missing *mis
 	return 0;
 }
 
-/* Where @event would stand among what the member has. */
+/* Says where @event would stand among those that the member has. */
 static enum collectives_missing_kind kind_of(const struct matching *m,
 	const struct collectives_member *member, const struct collectives_event *event)
 {
@@ -195,7 +196,7 @@ static enum collectives_missing_kind kind_of(const struct matching *m,
 					       : COLLECTIVES_GAP;
 }
 
-/* Both are sorted by rank. Returns how many are missing, or -ENOMEM. */
+/* @events and the members are sorted by rank. Returns the number of missing parts, or -ENOMEM. */
 static int compare_with_members(
 	struct matching *m, const struct collectives_event *events, size_t count)
 {
@@ -225,7 +226,7 @@ static int compare_with_members(
 	return missing;
 }
 
-/* The other side may be a rank that nobody recorded here; then nothing is missing. */
+/* If the other side is a rank that was not recorded here, nothing is missing. */
 static int compare_pair(struct matching *m, const struct collectives_event *events, size_t count)
 {
 	const struct collectives_comm *comm = m->c->comms + events->comm;
@@ -253,7 +254,7 @@ static int compare_pair(struct matching *m, const struct collectives_event *even
 	return 0;
 }
 
-/* The same operation on the same amount everywhere, and each rank once. */
+/* Returns true if all ranks run the same operation on the same amount, each rank once. */
 static bool is_alike(const struct collectives_event *events, size_t count)
 {
 	for (size_t i = 1; i < count; i++) {
@@ -268,7 +269,7 @@ static bool is_alike(const struct collectives_event *events, size_t count)
 	return true;
 }
 
-/* ---- what hangs together ---- */
+/* ---- connected launches ---- */
 
 static uint32_t find_root(uint32_t *parent, uint32_t at)
 {
@@ -288,8 +289,8 @@ static void join(uint32_t *parent, uint32_t a, uint32_t b)
 }
 
 /*
- * The size S of nccl-tests and its bus factor (doc/PERFORMANCE.md there), from what this rank
- * gives.
+ * Return the factors that turn the contribution of one rank into the size S of nccl-tests, and S
+ * into bus bytes (its doc/PERFORMANCE.md).
  */
 static double bus_factor(uint8_t op, double n)
 {
@@ -321,7 +322,7 @@ static void add_bytes(struct matching *m, struct collectives_operation *operatio
 {
 	double n = m->c->comms[events->comm].size, sum = 0, size;
 
-	if (events->is_pair) /* of their launches, below */
+	if (events->is_pair) /* finish_sent() adds those of pairs */
 		return;
 	for (size_t i = 0; i < count; i++)
 		sum += (double)events[i].bytes;
@@ -343,7 +344,7 @@ static void add_sent(struct matching *m, const struct collectives_event *event)
 		m->other[event->launch] += event->bytes;
 }
 
-/* One collective or pair: @count parts of it. */
+/* Adds one collective or pair, which has @count parts. */
 static void add_part(struct matching *m, struct collectives_operation *operation,
 	const struct collectives_event *events, size_t count, bool is_incomplete)
 {
@@ -375,7 +376,7 @@ static void add_part(struct matching *m, struct collectives_operation *operation
 		add_sent(m, events + i);
 }
 
-/* Each run of parts that are one collective. */
+/* Returns the number of consecutive parts that belong to one collective. */
 static size_t run_length(const struct collectives *c, size_t at)
 {
 	size_t end = at + 1;
@@ -385,7 +386,7 @@ static size_t run_length(const struct collectives *c, size_t at)
 	return end - at;
 }
 
-/* Numbers the trees of the forest; every launch gets its operation. */
+/* Numbers the trees of the forest and gives each launch its operation. */
 static int number_operations(struct matching *m)
 {
 	struct collectives *c = m->c;
@@ -415,8 +416,8 @@ static int number_operations(struct matching *m)
 	return 0;
 }
 
-/* What each rank sends: its mean is the size of grouped sends; the most of one to the mean tells
- * how even it is. */
+/* The mean amount that a rank sends is the size of grouped sends. The ratio of the largest amount
+ * to the mean shows how even they are. */
 static void finish_sent(struct matching *m, struct collectives_operation *operation)
 {
 	double sum = 0, other = 0, most = 0;

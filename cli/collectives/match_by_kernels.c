@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Collectives without RCCL (all-reduces of vLLM, SGLang and aiter, symmetric memory, MoRI, DeepEP):
- * no call says which ranks take part. The k-th launches of one kernel on GPUs of a node that are in
- * one group run at once and end together; those of other groups drift apart. docs/commands.md,
- * "Collectives without RCCL".
+ * Matches collectives without RCCL (all-reduces of vLLM, SGLang and aiter, symmetric memory, MoRI,
+ * DeepEP), for which no call says which ranks take part. On the GPUs of one group within a node,
+ * the k-th launches of one kernel run at once and end together; those of different groups drift
+ * apart. docs/commands.md, "Collectives without RCCL".
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,19 +15,20 @@
 #include "cli/trace/leaders.h"
 #include "proto/base/cleanup.h"
 
-/* Of fewer launches nothing is said. */
+/* With fewer launches no group is formed. */
 #define LAUNCHES_LEAST 20
-/* So many of them are compared, and so many percent of these have to fit. */
+/* At most about so many launches are compared, and so many percent of them must fit. */
 #define COMPARED       64
 #define FIT_PCT	       90
-/* Launches that end within this time, or within half of the shorter one, end together. */
+/* Launches end together if their ends are within this time, or within half of the shorter
+ * launch. */
 #define TOGETHER_NS    5000
 
-/* Launches of one kernel on one lane, by time. */
+/* The launches of one kernel on one lane, sorted by time. */
 struct sequence {
 	uint32_t kernel, lane;
-	size_t first, count; /* of sorted */
-	uint32_t parent;     /* among sequences: the group's first */
+	size_t first, count; /* range in `sorted` */
+	uint32_t parent;     /* index of another sequence; the root is the first of the group */
 };
 
 struct grouping {
@@ -146,7 +147,8 @@ static int find_sequences(struct grouping *g)
 	return 0;
 }
 
-/* The k-th launches of all, where no rank left before the last came. */
+/* Returns true if the k-th launches of all members fit, so that no rank left before the last one
+ * came. */
 static bool are_one(const struct grouping *g, const uint32_t *members, size_t count, size_t k)
 {
 	for (size_t i = 1; i < count; i++)

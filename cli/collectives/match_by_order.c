@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Kernels of no RCCL call that is known (none was recorded, or launches of graphs were not): the
- * k-th communication kernel of each GPU is taken for the k-th collective of all, as long as nothing
- * speaks against it. One lost kernel would shift all that follow, so the first that does not fit
- * ends the match.
+ * Matches kernels whose RCCL call is unknown, because no calls, or no launches of graphs, were
+ * recorded. The k-th communication kernel of each GPU is taken as the k-th collective of all, as
+ * long as nothing contradicts it. One lost kernel would shift all later ones, so the match stops at
+ * the first kernel that does not fit.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -37,8 +37,9 @@ int collectives_add_kernel(struct collectives *c, const struct collectives_launc
 struct ordering {
 	struct collectives *c;
 	struct collectives_launch *const *sorted; /* by lane, time */
-	size_t *first;				  /* of each lane, and the end */
-	uint32_t *lanes;			  /* those that have any */
+	/* index in `sorted` of each lane's first launch, and the end */
+	size_t *first;
+	uint32_t *lanes; /* the lanes that have launches */
 	size_t count;
 };
 
@@ -71,7 +72,7 @@ static void name(const struct ordering *o, size_t lane, char ret[48])
 	collectives_name_lane(o->c, o->lanes[lane], ret, 48);
 }
 
-/* Nobody leaves a collective before the last has come, but for what the clocks do not know. */
+/* No rank leaves a collective before the last one has come, within the error of the clocks. */
 static bool overlaps(const struct ordering *o, uint64_t k, size_t *ret_gone, size_t *ret_late)
 {
 	int64_t gone = INT64_MAX, late = INT64_MIN;
@@ -169,7 +170,7 @@ static int match(struct ordering *o)
 	return r;
 }
 
-/* What leads no rank has collectives of its own, and would shift those of the ranks. */
+/* A process that leads no rank has collectives of its own, which would shift those of the ranks. */
 static bool is_asked_for(const struct collectives *c, size_t lane)
 {
 	return !c->filter.leaders ||
@@ -190,7 +191,7 @@ static int match_in_order(struct collectives *c)
 	for (size_t i = c->known_launches; i < c->launch_count; i++) {
 		sorted[i - c->known_launches] = c->launches + i;
 		first[c->launches[i].lane + 1]++;
-		/* The first of its lane, whatever is known of others. */
+		/* An untimed launch sorts first in its lane. */
 		if (!c->launches[i].kernels)
 			c->launches[i].start = c->launches[i].stop = INT64_MIN;
 	}
@@ -205,8 +206,8 @@ static int match_in_order(struct collectives *c)
 	return match(&o);
 }
 
-/* Where the order of all does not fit, or is of kernels of no RCCL alone, kernels that run together
- * show the groups. */
+/* If the order of all kernels does not fit, or only kernels without RCCL are left, groups are found
+ * by the kernels that run together. */
 int collectives_order(struct collectives *c)
 {
 	bool is_ordered = c->matched == COLLECTIVES_BY_ORDER || c->has_blind_graphs;

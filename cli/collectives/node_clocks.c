@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Ranks of several nodes: each node's clock counts from its own boot. The nodes' wall clocks say
- * how far they are apart, as well as somebody has set them; the collectives themselves say how
- * wrong that can be, because nobody leaves an all-reduce before the last has come.
+ * Aligns the clocks of several nodes, each of which counts from its own boot. The wall clocks of
+ * the nodes say how far they are apart, as exactly as they were set. The collectives bound the
+ * error, because no rank leaves an all-reduce before the last one has come.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "proto/names/collectives.h"
 
 struct bound {
-	int64_t low, high; /* of what is to be added to the node's times */
+	int64_t low, high; /* bounds of what must be added to the node's times */
 	bool has;
 };
 
@@ -68,7 +68,7 @@ static void shift(struct collectives *c)
 	}
 }
 
-/* Those in which everybody needs everybody. */
+/* Operations in which every rank needs a contribution of every other rank. */
 static bool synchronises(const struct collectives_operation *operation)
 {
 	return !operation->is_pairs && !operation->is_mixed &&
@@ -117,8 +117,8 @@ static void add_bounds(struct collectives *c, const struct collectives_operation
 	}
 }
 
-/* The wall clocks' word stands where the collectives allow it; else the middle of what they allow.
- */
+/* Keeps the offset of the wall clocks if the collectives allow it, else takes the middle of what
+ * they allow. */
 static void narrow(struct collectives *c, const struct bound *bounds)
 {
 	for (uint32_t i = 1; i < c->nodes.count; i++) {

@@ -48,7 +48,7 @@ int collectives_put_table(const struct collectives_view *view,
 	return r;
 }
 
-/* Nothing where there are no rows; the first @limit of them. */
+/* Writes the title and the first @limit rows (0: all) of a table, or nothing if it has no rows. */
 static int put_table(const struct collectives_view *view, const struct collectives_columns *table,
 	uint64_t limit, FILE *to)
 {
@@ -68,7 +68,7 @@ static int put_table(const struct collectives_view *view, const struct collectiv
 	return r;
 }
 
-/* Lateness over time: a row a rank, darker is later. */
+/* Draws lateness over time, one row per rank; a darker character is later. */
 static void put_heat(const struct collectives_view *view, uint64_t limit, FILE *to)
 {
 	static const char shades[] = " .:-=+*#%@";
@@ -142,7 +142,7 @@ static int put_array(const struct collectives_view *view, const struct collectiv
 	size_t rows = table->rows(view);
 	uint64_t shown = 0;
 
-	/* Takes the array, whether it works or not. */
+	/* json_object_set_new() takes the array even if it fails. */
 	if (json_object_set_new(document, table->key, array))
 		return -ENOMEM;
 	for (size_t i = 0; i < rows && (!limit || shown < limit); i++) {
@@ -171,7 +171,7 @@ static json_t *make_heat(const struct collectives_view *view)
 			continue;
 		}
 		for (size_t bin = 0; bin < COLLECTIVES_HEAT_BINS; bin++)
-			(void)json_array_append_new(cells, /* checked below, by its length */
+			(void)json_array_append_new(cells, /* the length is checked below */
 				heat[bin] < 0 ? json_null() : json_integer(llroundf(heat[bin])));
 		row = json_pack("{s:o, s:I, s:o}", "rank",
 			p->has_rank ? json_integer(p->rank) : json_null(), "gpuId",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* rtl collectives as text, one JSON document, or one CSV table. One thread. */
+/* Writes rtl collectives as text, as one JSON document or as one CSV table. Everything runs on one
+ * thread. */
 #include <stdio.h>
 
 #include "cli/collectives/totals.h"
@@ -20,7 +21,7 @@ struct collectives_options {
 	enum collectives_table csv_table;
 	uint64_t top; /* rows of a text table; 0: all */
 	size_t width;
-	struct choice_list ranks; /* rows of these only; empty: of all */
+	struct choice_list ranks; /* show only the rows of these ranks; empty: of all */
 };
 
 struct collectives_view {
@@ -32,16 +33,16 @@ struct collectives_view {
 
 struct collectives_columns;
 
-/* The first @limit (0: all) rows of a table, without a title; *ret: how many there are. Nothing
- * where there are none. -ENOMEM. */
+/* Writes the first @limit rows (0: all) of a table without a title, or nothing if it has none.
+ * *@ret is the number of rows that there are. Returns 0 or -ENOMEM. */
 int collectives_put_table(const struct collectives_view *view,
 	const struct collectives_columns *table, enum render_format format, uint64_t limit,
 	FILE *to, uint64_t *ret);
 
-/* -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int collectives_show(const struct collectives_view *view, FILE *to);
 
-/* tables.c's: the rows of each table. */
+/* tables.c: the rows of each table. */
 #define COLLECTIVES_COLUMNS_MAX 32
 
 struct collectives_columns {
@@ -49,13 +50,14 @@ struct collectives_columns {
 	const struct render_column *columns;
 	size_t count;
 	size_t (*rows)(const struct collectives_view *view);
-	/* False: not of the ranks that are wanted. */
+	/* Returns false if the row belongs to a rank that is not requested. */
 	bool (*row)(const struct collectives_view *view, size_t i, struct render_value *ret);
 };
 
 extern const struct collectives_columns collectives_tables[];
-/* Of operations: all of them is a table of its own, the latest are another. */
+/* The latest operations; and the operations whose amounts differ between ranks. */
 extern const struct collectives_columns collectives_latest, collectives_uneven;
-/* collectives_notes.c: what has to be known before the figures are believed, a line each. */
+/* collectives_notes.c: writes what the reader must know before trusting the figures, one line
+ * each. */
 size_t collectives_notes(const struct collectives_view *view, char (*ret)[320], size_t max);
 bool collectives_wants_lane(const struct collectives_view *view, uint32_t lane);

@@ -31,15 +31,15 @@ struct order {
 	uint32_t lane;
 };
 
-/* What is found of one group. */
+/* What is found in one group. */
 struct search {
 	const struct waiting_group *group;
-	bool *is_event; /* of each window */
-	size_t first;	/* window: those before warm up */
+	bool *is_event; /* one per window */
+	size_t first;	/* first window that counts; those before it are warm-up */
 	int64_t wall_ns;
-	struct order *order; /* of one window: the least waiting first */
-	/* By lane: what mending it alone gains, and the squares of its windows' parts of that; what
-	 * mending it gains with those that are as late as it is. */
+	struct order *order; /* of one window, the shortest wait first */
+	/* By lane: the gain if it alone became faster, and the sum of the squares of that gain over
+	 * the windows; the gain if it and the lanes that are equally late became faster. */
 	double *alone, *alone_squares, *together;
 	double together_sum, together_squares;
 	int64_t median_ns;
@@ -101,7 +101,8 @@ static void sort_window(struct search *s, size_t window)
 	qsort(s->order, group->lane_count, sizeof(*s->order), compare_order);
 }
 
-/* Those below the largest gap among the waits, at most half of all: they are as late as each other. */
+/* Returns the number of lanes below the largest gap between the waits, at most half of all. They
+ * count as equally late. */
 static size_t late_together(const struct search *s)
 {
 	size_t most = 1;
@@ -123,7 +124,7 @@ static bool has_lane(const struct straggler *straggler, uint32_t lane)
 	return false;
 }
 
-/* Nothing at all was recorded in it, as was asked perhaps. */
+/* Returns true if nothing was recorded in the window, perhaps because the user asked for that. */
 static bool is_empty(const struct waiting_group *group, size_t window)
 {
 	for (size_t i = 0; i < group->lane_count; i++) {
@@ -159,7 +160,8 @@ static void add_window(struct search *s, size_t window)
 	s->wall_ns += length_of(s->group, window);
 }
 
-/* Of the windows of a kind; of fewer than tell something, and of all (@kind below 0): of all. */
+/* Returns the median length of the windows of @kind. For a negative @kind, or a kind with too few
+ * windows, returns that of all windows. */
 static int64_t median_of_kind(const struct waiting_group *group, int kind, int64_t *buffer)
 {
 	size_t count = 0;
@@ -192,7 +194,7 @@ static int find_medians(struct search *s)
 	return 0;
 }
 
-/* A window's length as if all kinds were as long. */
+/* Returns the length of a window, scaled as if all kinds were equally long. */
 static double relative_length(const struct search *s, size_t window)
 {
 	return s->typical_ns[window] > 0
@@ -201,8 +203,8 @@ static double relative_length(const struct search *s, size_t window)
 		       : 0;
 }
 
-/* How many deviations of the normal distribution none of the sets of @k of @n ranks is beyond by chance
- * in one of a thousand jobs. */
+/* Returns the number of standard deviations that any set of @k of @n ranks exceeds by chance in one
+ * of a thousand jobs. */
 static double deviations(size_t k, size_t n)
 {
 	double sets = lgamma((double)n + 1) - lgamma((double)k + 1) - lgamma((double)(n - k) + 1);
@@ -211,8 +213,9 @@ static double deviations(size_t k, size_t n)
 }
 
 /*
- * Where chance alone gives each window's gain to one rank or another, @k of @n ranks have the mean
- * sum k / n of all gains, and the variance squares (k / n) (1 - k / n).
+ * If chance gives the gain of each window to one rank or another, @k of @n ranks have the mean sum
+ * k / n of all gains, and the variance squares (k / n) (1 - k / n). Returns true if @own is beyond
+ * that.
  */
 static bool is_beyond_lot(double own, double sum, double squares, size_t k, size_t n)
 {
@@ -222,9 +225,10 @@ static bool is_beyond_lot(double own, double sum, double squares, size_t k, size
 }
 
 /*
- * Do the others wait longer than @straggler's ranks in all windows alike? Student's t of the
- * difference between the least of theirs and the most of its own (in turn: the least); its quantile
- * from that of the normal distribution, sqrt(f (exp(z^2 / f) - 1)) for f degrees of freedom.
+ * Returns true if the other ranks wait longer than @straggler's ranks in all windows alike. It is
+ * Student's t of the difference between the shortest wait of the others and the longest of its own
+ * (if is_in_turn: the shortest). The quantile comes from that of the normal distribution, as sqrt(f
+ * (exp(z^2 / f) - 1)) for f degrees of freedom.
  */
 static bool is_steady(struct search *s, const struct straggler *straggler)
 {
@@ -258,8 +262,9 @@ static bool is_steady(struct search *s, const struct straggler *straggler)
 }
 
 /*
- * Is it one of @straggler's ranks that waits least, window after window? Where a lot decides, w of
- * m windows and more fall to k of n ranks with the binomial's probability.
+ * Returns true if one of @straggler's ranks waits least in nearly every window. If chance decides,
+ * the probability that k of n ranks get w or more of m windows is that of the binomial
+ * distribution.
  */
 static bool is_always_least(struct search *s, const struct straggler *straggler)
 {
@@ -301,7 +306,7 @@ static void find_events(struct search *s, struct straggler_event *ret)
 
 		if (length < median * STRAGGLER_EVENT_TIMES || is_empty(group, i))
 			continue;
-		/* One that costs little is noise of what is short. */
+		/* A window that costs little is noise of short windows. */
 		if ((double)(length - median) * 100 < (double)whole * STRAGGLER_EVENT_PCT / 4)
 			continue;
 		if (!event.count++)
@@ -315,7 +320,7 @@ static void find_events(struct search *s, struct straggler_event *ret)
 		s->is_event[i] = true;
 	}
 	event.cost_pct = whole > 0 ? 100.0 * (double)beyond / (double)whole : 0;
-	/* Many of them are no events, but how the job is. */
+	/* If there are many, they are not events but the normal state of the job. */
 	if (!event.count || event.count * 5 > group->windows ||
 		event.cost_pct < STRAGGLER_EVENT_PCT) {
 		memset(s->is_event, 0, group->windows * sizeof(*s->is_event));
@@ -325,7 +330,7 @@ static void find_events(struct search *s, struct straggler_event *ret)
 		*ret = event;
 }
 
-/* Which part of a cell is more than that of the one it is compared with. */
+/* Adds by how much each part of a cell exceeds that of the cell it is compared with. */
 static void take_parts(const struct waiting_cell *own, const struct waiting_cell *other,
 	int64_t part_ns[STRAGGLER_CAUSES])
 {
@@ -349,8 +354,8 @@ static enum straggler_cause main_cause(const int64_t part_ns[STRAGGLER_CAUSES], 
 		       : STRAGGLER_SEVERAL;
 }
 
-/* The rank that is waited for in the longest window, where that is what makes it long; else what all
- * ranks do then. */
+/* Finds the rank that the others wait for in the longest window, if that makes it long; else
+ * explains it by what all ranks do in it. */
 static void explain_event(struct search *s, struct straggler_event *event)
 {
 	const struct waiting_group *group = event->group;
@@ -375,9 +380,10 @@ static void explain_event(struct search *s, struct straggler_event *event)
 /* ---- the straggler ---- */
 
 /*
- * What @lanes cost in a window: 0 where others are waited for. And the transfers that the next rank
- * could have hidden behind its computation, had it not run out of that while it waited; and of its
- * waiting that for a partner.
+ * Returns what @straggler's lanes cost in a window, 0 if the others wait for another lane.
+ * *@ret_exposed is the transfer time that the next lane could have hidden behind its computation if
+ * it had not run out of that while waiting; *@ret_pair_wait is the part of its wait that is for a
+ * partner.
  */
 static int64_t gain_in(struct search *s, const struct straggler *straggler, size_t window,
 	int64_t *ret_exposed, int64_t *ret_pair_wait)
@@ -396,7 +402,7 @@ static int64_t gain_in(struct search *s, const struct straggler *straggler, size
 	return s->order[k].wait - s->order[0].wait;
 }
 
-/* The time for which all GPUs of the group idle for their hosts, at least. */
+/* Returns the time during which all GPUs of the group idle for their hosts, at least. */
 static int64_t common_idle(const struct search *s, size_t window)
 {
 	int64_t least = INT64_MAX;
@@ -410,7 +416,7 @@ static int64_t common_idle(const struct search *s, size_t window)
 	return least;
 }
 
-/* Peers launch as much as the straggler does: of those that do not, the nearest will do. */
+/* Compares the straggler with the median of the other ranks by total wait. */
 static void compare_with_reference(struct search *s, struct straggler *straggler, const bool *counts)
 {
 	const struct waiting_group *group = s->group;
@@ -434,7 +440,7 @@ static void compare_with_reference(struct search *s, struct straggler *straggler
 
 		if (!counts[w])
 			continue;
-		/* Of several the one that is waited for then. */
+		/* Of several ranks, takes the one that the others wait for in this window. */
 		for (size_t i = 0; i < straggler->count; i++)
 			if (waiting_total_ns(waiting_cell(group, straggler->lanes[i], w)) <
 				waiting_total_ns(waiting_cell(group, own, w)))
@@ -449,7 +455,8 @@ static void compare_with_reference(struct search *s, struct straggler *straggler
 	straggler->cause = main_cause(straggler->part_ns, straggler->waiting_ns);
 }
 
-/* The median latency of a communicator's operations of one kind and size; 0: too few. */
+/* Returns the median latency of a communicator's operations of one kind and size, or 0 if there are
+ * too few. */
 static double median_latency(const struct collectives *c, uint32_t comm, uint8_t op, int bucket,
 	double *values)
 {
@@ -468,7 +475,7 @@ static double median_latency(const struct collectives *c, uint32_t comm, uint8_t
 	return values[count / 2];
 }
 
-/* Is @lane a member? Its launches say so. */
+/* Returns true if @lane has a launch in the operation, and so is a member. */
 static bool is_member(const struct collectives *c, const struct collectives_operation *o, uint32_t lane)
 {
 	for (uint32_t i = 0; i < o->launches; i++)
@@ -477,8 +484,8 @@ static bool is_member(const struct collectives *c, const struct collectives_oper
 	return false;
 }
 
-/* For each kind and size of a straggler's communicators: how long it takes beside the other
- * communicators of that size. */
+/* Finds the straggler's communicator that takes longest compared with the other communicators of
+ * its size, for the same operation and bytes. */
 static int find_slow_comm(const struct collectives *c, struct straggler *straggler)
 {
 	CLEANUP(free_p) double *values = calloc(c->operation_count + 1, sizeof(*values));
@@ -555,7 +562,7 @@ static int price(struct search *s, struct straggler *straggler)
 	straggler->is_in_slack = common * 10 >= straggler->gain_ns * 9;
 	if (straggler->windows)
 		compare_with_reference(s, straggler, counts);
-	/* A stage of a pipeline that idles may do so in its own bubble, which costs nothing. */
+	/* A pipeline stage that idles may do so in its own bubble, which costs nothing. */
 	straggler->is_in_slack |=
 		straggler->is_about &&
 		(straggler->cause == STRAGGLER_HOST || straggler->cause == STRAGGLER_HELD ||
@@ -563,8 +570,11 @@ static int price(struct search *s, struct straggler *straggler)
 	return 0;
 }
 
-/* Are they named beyond chance? Equal parts of the time are not the same piece of work: in one of
- * them another stage of a pipeline is first than in the next, without a lot that decides it. */
+/*
+ * Returns true if the ranks stand out beyond chance. Equal slices of time are not equal pieces of
+ * work: another stage of a pipeline may come first in each, without any chance involved, so that
+ * slices need a stricter test.
+ */
 static bool is_beyond_chance(
 	struct search *s, const struct straggler *straggler, double own, double sum, double squares)
 {
@@ -574,8 +584,8 @@ static bool is_beyond_chance(
 	       is_steady(s, straggler) || is_always_least(s, straggler);
 }
 
-/* The ranks that gain most alone: one, or more that have at least half as much, in turn. The first
- * number of them that is beyond chance. */
+/* Chooses the ranks with the largest gain alone: one, or several in turn that have at least @least.
+ * Takes the smallest number of them that is beyond chance. */
 static void choose_alone(struct search *s, double least, struct straggler *ret)
 {
 	double sum = 0, squares = 0, own = 0;
@@ -630,7 +640,7 @@ static double most_of(const double *gains, size_t count)
 	return most;
 }
 
-/* One rank, several in turn, or several that are late together. */
+/* Finds one rank, several in turn, or several that are late together. */
 static int find_steady(struct search *s, struct straggler *ret, struct straggler *slack)
 {
 	size_t n = s->group->lane_count;
@@ -665,10 +675,10 @@ static int find_steady(struct search *s, struct straggler *ret, struct straggler
 	return 0;
 }
 
-/* ---- since when ---- */
+/* ---- since when it is so ---- */
 
-/* The place that parts the lengths of windows best, where what follows is longer by 5 % and more for
- * a tenth of all windows, and by more than four standard errors. */
+/* Finds the window that divides the lengths best, if the later ones are longer by more than 5 % and
+ * by more than four standard errors, and both sides have at least a tenth of all windows. */
 static void find_change(const struct search *s, struct straggler_change *ret)
 {
 	const struct waiting_group *group = s->group;
@@ -714,7 +724,7 @@ static void find_change(const struct search *s, struct straggler_change *ret)
 		*ret = (struct straggler_change){group, best, means[1] / means[0]};
 }
 
-/* Which windows are looked at. */
+/* Chooses the windows that count. */
 static int choose_windows(struct search *s, struct straggler_event *event)
 {
 	const struct waiting_group *group = s->group;
@@ -766,13 +776,13 @@ static int search_group(const struct waiting_group *group, struct stragglers *re
 	}
 	if (n > 1)
 		r = find_steady(&s, &ret->steady, &ret->slack);
-	/* What another group's windows do says nothing of this one's. */
+	/* A change in another group's windows says nothing about this group. */
 	if (!r && ret->steady.group == group)
 		ret->change = (struct straggler_change){0};
 	if (!r && (ret->steady.group == group || (!ret->steady.group && !ret->change.group)) &&
 		group->source == WAITING_BY_STEPS)
 		find_change(&s, &ret->change);
-	/* What it does since then is what it costs. */
+	/* The cost is counted from the change on. */
 	if (!r && ret->steady.group == group && ret->change.group &&
 		group->cuts[ret->change.window] > ret->steady.from_ns &&
 		group->cuts[ret->change.window] < ret->steady.to_ns)

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Which rank the others wait for, what that costs, since when, and why, from how long each rank waits
- * (waiting.h). In a job whose ranks wait for each other the one that waits least is waited for: in a
- * window the job would gain, if that rank alone were mended, what the rank that waits second least
- * waits longer. The formulas are in docs/commands.md, "Stragglers". Pure; one thread.
+ * Finds which rank the others wait for, what that costs, since when, and why, from how long each
+ * rank waits (waiting.h). In a job whose ranks wait for each other, the others wait for the rank
+ * that waits least. If that rank alone became faster, the job would gain in each window the
+ * difference between the shortest and the second shortest wait. docs/commands.md, "Stragglers", has
+ * the formulas. Pure computation on one thread.
  */
 #include "cli/collectives/waiting.h"
 
-/* A straggler costs so many percent of the time. */
+/* A straggler costs at least so many percent of the time. */
 #define STRAGGLER_COST_PCT    5
-/* Windows that are so many times as long as the median of their kind, and cost so many percent of
- * the time in sum, are events: they are told apart from what is steady. */
+/* Windows that are at least so many times as long as the median of their kind, and together cost so
+ * many percent of the time, are events, which are reported apart from steady stragglers. */
 #define STRAGGLER_EVENT_TIMES 5
 #define STRAGGLER_EVENT_PCT   5
-/* One part of the difference is the cause with so many percent of it; else there are several. */
+/* A part of the difference is the cause if it makes up so many percent; otherwise there are several
+ * causes. */
 #define STRAGGLER_CAUSE_PCT   50
 
 enum straggler_cause {
@@ -23,68 +25,76 @@ enum straggler_cause {
 	STRAGGLER_TRANSFER,
 	STRAGGLER_HOST, /* idle: its queues were empty */
 	STRAGGLER_HELD, /* idle: work was submitted and had not started */
-	STRAGGLER_IDLE, /* idle: nothing says which of the two */
+	STRAGGLER_IDLE, /* idle: it is unknown whether work was submitted */
 	STRAGGLER_SEVERAL,
 	STRAGGLER_CAUSES = STRAGGLER_SEVERAL,
 };
 
 struct straggler {
 	const struct waiting_group *group; /* NULL: there is none */
-	uint32_t *lanes;		   /* places in the group, ascending */
+	uint32_t *lanes;		   /* indexes in the group, ascending */
 	size_t count;
-	bool is_in_turn;    /* one now, another then; else together, or it is one */
-	int64_t gain_ns;    /* what the job would gain without */
-	double cost_pct;    /* of the time of the windows looked at */
-	bool is_at_most;    /* all GPUs idle for their hosts as well: the gain may be less */
-	bool is_about; /* the others wait for a partner: of a stage its own bubble shows less while
-			* it is late, and where it is mended another one's shows more */
-	bool is_in_slack;   /* ... for as long: there may be none */
-	uint32_t reference; /* the rank it is compared with: place in the group */
-	size_t windows;	    /* in which it costs something */
-	int64_t from_ns, to_ns; /* from the first of them to the end of the last */
+	bool is_in_turn; /* the ranks are late by turns; else together, or there is one */
+	int64_t gain_ns; /* what the job would gain if they were not late */
+	double cost_pct; /* share of the time of the windows */
+	bool is_at_most; /* all GPUs idle for their hosts as well, so the gain may be smaller */
+	/* The others wait for a partner: a late pipeline stage shows less of its own bubble, and
+	 * when it is faster another stage shows more of its own. */
+	bool is_about;
+	/* nearly all of the gain may be slack or the stage's own bubble, so the job may gain
+	 * nothing */
+	bool is_in_slack;
+	uint32_t reference;	/* index in the group of the rank that it is compared with */
+	size_t windows;		/* windows in which it costs time */
+	int64_t from_ns, to_ns; /* from the first of these windows to the end of the last */
 	int64_t kind_gain_ns[STEP_KINDS_MAX], kind_wall_ns[STEP_KINDS_MAX]; /* by kind of step */
 	enum straggler_cause cause;
-	int64_t part_ns[STRAGGLER_CAUSES]; /* more than the reference, in these windows, in sum */
-	int64_t waiting_ns;		   /* the reference waits longer: the sum of the parts */
+	int64_t part_ns[STRAGGLER_CAUSES]; /* sums over these windows, beyond the reference */
+	/* how much longer the reference waits: the sum of the parts */
+	int64_t waiting_ns;
 	int64_t compute_ns, reference_compute_ns;
-	/* Where transfers are the cause: the communicator of theirs that takes longest beside others
-	 * for the same; COLLECTIVES_NONE: there is none to compare. */
+	/* If transfers are the cause: its communicator that takes longest compared with others of
+	 * the same size; COLLECTIVES_NONE: there is none to compare. */
 	uint32_t comm;
 	double comm_ratio;
 };
 
-/* Windows that are much longer than the others. */
+/* Windows that are much longer than the rest. */
 struct straggler_event {
 	const struct waiting_group *group; /* NULL: there are none */
-	size_t count, first;		   /* windows; the first of them */
+	size_t count, first;		   /* number of windows; index of the first one */
 	size_t longest;
-	int64_t longest_ns, median_ns; /* of its kind */
-	double cost_pct;	    /* of the whole time, beyond the median */
-	uint32_t lane;		    /* place of the rank that is waited for; COLLECTIVES_NONE: all alike */
-	enum straggler_cause cause; /* its, or of all */
+	int64_t longest_ns, median_ns; /* median_ns: of its kind */
+	double cost_pct;	       /* share of the whole time, beyond the median */
+	/* index of the rank that the others wait for; COLLECTIVES_NONE: all are alike */
+	uint32_t lane;
+	enum straggler_cause cause; /* cause of that rank, or of all */
 };
 
-/* Where the lengths of windows change for good. */
+/* The window from which on the lengths of windows have changed for good. */
 struct straggler_change {
-	const struct waiting_group *group; /* NULL: they do not */
+	const struct waiting_group *group; /* NULL: there is no change */
 	size_t window;
-	double ratio; /* of the means after and before */
+	double ratio; /* ratio of the means after and before */
 };
 
 struct stragglers {
 	struct straggler steady;
-	struct straggler slack; /* the greatest one that may lie in the slack */
+	struct straggler slack; /* the costliest one that may be slack */
 	struct straggler_event event;
-	struct straggler_change change; /* of steady.group, or of any where there is none */
-	struct waiting_cell sum;	/* of all lanes, without events */
-	uint64_t window_ns;		/* the time that the sum is of */
+	struct straggler_change change; /* of steady.group, or of any group if there is none */
+	struct waiting_cell sum;	/* sum over all lanes, without events */
+	uint64_t window_ns;		/* the time that the sum covers */
 };
 
-/* -ENOMEM. Borrows @waiting. */
+/* Borrows @waiting. Returns 0 or -ENOMEM. */
 int stragglers_find(const struct waiting *waiting, struct stragglers *ret);
 void stragglers_done(struct stragglers *stragglers);
-/* Which windows of a group the figures are of, malloc'ed: not the first of three and more, nor
- * events, nor those in which nothing was recorded. -ENOMEM. */
+/*
+ * Selects the windows of a group that the figures cover: not the first of three or more, nor
+ * events, nor those in which nothing was recorded. The caller frees the array. Returns 0 or
+ * -ENOMEM.
+ */
 int stragglers_windows(const struct waiting_group *group, bool **ret);
-/* "compute", "copy", "transfer", "host", "held", "idle", "several" */
+/* Returns "compute", "copy", "transfer", "host", "held", "idle" or "several". */
 const char *straggler_cause_name(enum straggler_cause cause);

@@ -8,7 +8,7 @@
 
 #define COUNT(columns) (sizeof(columns) / sizeof((columns)[0]))
 
-/* A row's texts; a row is done with before the next is asked for. */
+/* The texts of the current row. Each row overwrites those of the row before. */
 static char text[4][64];
 
 static struct render_value per(double sum, double count)
@@ -103,7 +103,7 @@ static bool group_row(const struct collectives_view *view, size_t i, struct rend
 	*ret++ = mean_ns(g->skew_start_ns, g->timed);
 	*ret++ = render_optional(has, g->skew_start_max_ns);
 	*ret++ = mean_ns(g->skew_end_ns, g->timed);
-	/* bytes a nanosecond are GB a second */
+	/* Bytes per nanosecond equal gigabytes per second. */
 	*ret++ = has_size ? render_real(g->bytes / (double)g->latency_ns) : render_null();
 	*ret++ = has_size ? render_real(g->bus_bytes / (double)g->latency_ns) : render_null();
 	*ret++ = g->uneven ? render_real(g->imbalance) : render_null();

@@ -107,7 +107,8 @@ static void add_amounts(
 		group->imbalance_max = imbalance;
 }
 
-/* The timed ones of a group come first, by latency: a percentile is the nearest rank. */
+/* The timed operations of a group come first, sorted by latency. A percentile is the nearest
+ * rank. */
 static int64_t percentile(const struct key *keys, uint64_t timed, unsigned percent)
 {
 	uint64_t at = (timed * percent + 99) / 100;
@@ -222,7 +223,7 @@ static int fill_orders(const struct collectives *c, struct collectives_report *r
 		if (operation->is_late)
 			report->latest[report->latest_count++] = i;
 	}
-	/* qsort_r() leaves its context alone. */
+	/* qsort_r() does not write to its context. */
 	qsort_r(report->ranks, report->rank_count, sizeof(*report->ranks), compare_ranks,
 		(void *)(uintptr_t)c);
 	qsort_r(report->latest, report->latest_count, sizeof(*report->latest), compare_latest,

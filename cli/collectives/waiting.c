@@ -10,7 +10,7 @@
 #include "proto/base/cleanup.h"
 #include "proto/names/collectives.h"
 
-/* While a lane waits in an operation. */
+/* A time during which a lane waits in an operation. */
 struct interval {
 	int64_t start, end;
 	bool is_pair;
@@ -19,9 +19,9 @@ struct interval {
 struct intervals {
 	struct interval *at;
 	size_t count, capacity;
-	size_t next;   /* the first that ends after what was told last */
-	size_t window; /* likewise */
-	int64_t shift; /* of the lane's node */
+	size_t next;   /* first interval that ends after the last reported time */
+	size_t window; /* first window that ends after the last reported time */
+	int64_t shift; /* offset of the clock of the lane's node */
 };
 
 struct work {
@@ -145,8 +145,8 @@ static int compare_times(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Of the step @number; NULL: the process has none. Numbers ascend, as a rule by one from the first.
- */
+/* Returns the step @number, or NULL if the process has none. Numbers ascend, usually by one, so the
+ * search starts there. */
 static const struct step *find_step(const struct steps_process *process, int64_t number)
 {
 	int64_t guess = process && process->count ? wrap_minus(number, process->at->number) : -1;
@@ -159,7 +159,8 @@ static const struct step *find_step(const struct steps_process *process, int64_t
 	return NULL;
 }
 
-/* The median of what the lanes' processes say, as times of the first node; false: too few say so. */
+/* Computes the median of the times that the lanes' processes report, on the clock of the first
+ * node. Returns false if at most half of the lanes report one. */
 static bool median_of_step(const struct work *work, const struct waiting_group *group,
 	const struct steps *steps, int64_t number, bool is_end, int64_t *buffer, int64_t *ret)
 {
@@ -182,8 +183,8 @@ static bool median_of_step(const struct work *work, const struct waiting_group *
 	return true;
 }
 
-/* Steps of a period in the kernels have no names: they are counted, and the same ones only where
- * all ranks have as many. */
+/* Steps that a period in the kernels shows have no names and are counted. They are the same steps
+ * only if all ranks have equally many. */
 static bool are_alike(
 	const struct work *work, const struct waiting_group *group, const struct steps *steps)
 {
@@ -238,15 +239,15 @@ static int cut_by_steps(
 	if (!median_of_step(work, group, steps, group->numbers[group->windows - 1], true, buffer,
 		    &end) ||
 		end <= group->cuts[group->windows - 1])
-		group->windows--; /* its begin ends the one before */
+		group->windows--; /* the start of this step ends the window before */
 	else
 		group->cuts[group->windows] = end;
 	group->source = WAITING_BY_STEPS;
 	return 0;
 }
 
-/* Of a lane's communicators the one with the fewest operations, at least so many as to tell
- * something: as a rule it has one a step. */
+/* Returns the lane's communicator with the fewest operations, at least WAITING_OPERATIONS_LEAST. It
+ * usually runs once per step. */
 static uint32_t find_rarest_comm(
 	const struct collectives *c, uint32_t lane, size_t *ret_comms, size_t *counts)
 {
@@ -275,9 +276,9 @@ static bool is_cut(const struct collectives_operation *o, uint32_t comm)
 }
 
 /*
- * At the moment the last rank comes all are at the same place of the program. But between two such
- * moments they need not do the same piece of work where they compute meanwhile, so that of many a
- * window is from one to another one that is further away.
+ * When the last rank comes, all ranks are at the same place of the program. Between two such
+ * moments they need not do the same piece of work if they also compute, so with many operations a
+ * window lasts until one that is further away.
  */
 static int cut_by_collectives(const struct work *work, struct waiting_group *group)
 {
@@ -291,7 +292,7 @@ static int cut_by_collectives(const struct work *work, struct waiting_group *gro
 	comm = find_rarest_comm(c, group->lanes[0], &comms, counts);
 	if (comm == COLLECTIVES_NONE)
 		return 0;
-	/* More than the lane takes part in, where that is in groups of calls alone. */
+	/* This may be more than the lane takes part in, if that was in groups of calls only. */
 	for (size_t i = 0; i < c->operation_count; i++)
 		count += is_cut(c->operations + i, comm);
 	group->cuts = calloc(count + 1, sizeof(*group->cuts));
@@ -375,8 +376,8 @@ static int cut(const struct work *work, size_t id, const struct steps *steps)
 	return group->cells ? 0 : -ENOMEM;
 }
 
-/* The kind of a window's step is that of most lanes: where one of them launches other kernels, it
- * is not another kind of step. */
+/* The kind of a window's step is that of most lanes: one lane that launches other kernels does not
+ * make it another kind. */
 static uint8_t kind_of_step(const struct work *work, const struct waiting_group *group,
 	const struct steps *steps, int64_t number)
 {
@@ -424,7 +425,7 @@ static int sort_windows(struct work *work, struct query *query, const struct ste
 	return r;
 }
 
-/* ---- who waits, and until when ---- */
+/* ---- waits in operations ---- */
 
 static int64_t error_of(const struct collectives *c, uint32_t lane)
 {
@@ -461,7 +462,7 @@ static enum direction direction_of(const struct collectives *c, const struct col
 	}
 }
 
-/* Events are sorted; those of one collective are together. Its parts that are of @launch. */
+/* Returns the launch of the root rank, or NONE. */
 static uint32_t find_root_launch(const struct collectives *c, const struct collectives_operation *o)
 {
 	for (uint32_t i = 0; i < o->launches; i++) {
@@ -490,8 +491,8 @@ static int add_interval(struct work *work, uint32_t launch, int64_t until, bool 
 	return 0;
 }
 
-/* From its own start to when the launch it needs began, @most_ns at most; nothing within what the
- * clocks do not know. */
+/* Adds the wait from the launch's own start to the start of @for_launch, at most @most_ns. A wait
+ * within the error of the clocks does not count. */
 static int add_wait(
 	struct work *work, uint32_t launch, uint32_t for_launch, int64_t most_ns, bool is_pair)
 {
@@ -508,9 +509,9 @@ static int add_wait(
 }
 
 /*
- * A rank that waits for all others leaves when they do: it is in the operation longer than the last
- * one to come, by what it waits. One that is there no longer leaves as much earlier as it came, and
- * has waited for no rank: the clocks are wrong, or the ranks do not meet.
+ * A rank that waits for all others leaves when they do, so it is in the operation longer than the
+ * last rank by the time that it waits. If it is not, it left as much earlier as it came and waited
+ * for no rank: the clocks are wrong, or the ranks do not meet.
  */
 static int64_t longest_wait(const struct collectives *c, const struct collectives_operation *o,
 	enum direction direction, uint32_t launch)
@@ -545,7 +546,7 @@ static int add_operation(struct work *work, const struct collectives_operation *
 	uint32_t last = find_last(c, o, COLLECTIVES_NONE);
 	int r = 0;
 
-	/* Which rank is waited for is not known. */
+	/* It is unknown which rank the others wait for. */
 	if (direction != FROM_ALL && root == COLLECTIVES_NONE)
 		return 0;
 	if (direction == TO_ROOT) {
@@ -570,7 +571,8 @@ static int compare_intervals(const void *a, const void *b)
 	return (x->end > y->end) - (x->end < y->end);
 }
 
-/* Each instant once; a collective before a send or receive. */
+/* Makes the intervals disjoint, so that each instant counts once. A collective takes precedence
+ * over a send or receive. */
 static int unite(struct intervals *list)
 {
 	struct interval *from = list->at;
@@ -581,7 +583,7 @@ static int unite(struct intervals *list)
 	if (!count)
 		return 0;
 	qsort(from, count, sizeof(*from), compare_intervals);
-	/* Collectives first: disjoint, in order. */
+	/* Takes the collectives first, disjoint and in order. */
 	for (size_t i = 0; i < count; i++) {
 		int64_t start = from[i].start > reach ? from[i].start : reach;
 
@@ -594,7 +596,7 @@ static int unite(struct intervals *list)
 		to[kept++] = (struct interval){start, from[i].end, false};
 		reach = from[i].end;
 	}
-	/* Then what of pairs lies between these. */
+	/* Then takes the parts of pairs that lie between them. */
 	for (size_t i = 0, at = 0, collectives = kept; i < count; i++) {
 		int64_t start = from[i].start > pair_reach ? from[i].start : pair_reach;
 
@@ -646,7 +648,7 @@ static int find_intervals(struct work *work)
 	for (size_t i = 0; i < c->operation_count && !r; i++) {
 		const struct collectives_operation *o = c->operations + i;
 
-		/* Until its first operation a communicator's ranks initialise and compile. */
+		/* Before a communicator's first operation its ranks initialise and compile. */
 		if (o->is_timed && o->launches > 1 &&
 			(o->is_pairs || o->start_first != first[o->comm]))
 			r = add_operation(work, o);
@@ -715,8 +717,8 @@ static void restart(void *context)
 		work->of_lane[i].next = work->of_lane[i].window = 0;
 }
 
-/* Before its first and after its last operation a lane does nothing that was recorded: idle, and
- * nothing says why. So the parts of each window are its whole. */
+/* Before its first and after its last operation a lane does nothing that was recorded, so it is
+ * idle for an unknown reason. This makes the parts of each window add up to the whole. */
 static void fill_up(struct waiting_group *group)
 {
 	for (size_t lane = 0; lane < group->lane_count; lane++)

@@ -9,11 +9,11 @@
 #include "cli/trace/leaders.h"
 #include "proto/base/cleanup.h"
 
-/* Rows of one group of ranks: lane by lane, of each all windows. */
+/* The rows of one group of ranks: all windows of the first lane, then of the next. */
 struct waits_group {
 	const struct waiting_group *group;
-	size_t first; /* row */
-	bool *counts; /* of each window: stragglers_windows() */
+	size_t first; /* index of its first row */
+	bool *counts; /* one per window, from stragglers_windows() */
 };
 
 struct waits_table {
@@ -29,7 +29,7 @@ const char waits_table_columns[] =
 	"rank, gpuId, process_id, peers, window, step, start_ns, end_ns, counts, compute_ns, "
 	"copy_ns, wait_ns, p2p_wait_ns, transfer_ns, host_ns, held_ns, idle_ns";
 
-/* In the order of these. */
+/* In the order of waits_table_columns. */
 enum wait_column {
 	WAIT_RANK,
 	WAIT_GPU,
@@ -67,7 +67,7 @@ void waits_table_free_p(struct waits_table **table)
 	*table = NULL;
 }
 
-/* Groups without windows have no rows, and are left out. */
+/* Adds the groups. Those without windows have no rows and are left out. */
 static int add_groups(struct waits_table *table)
 {
 	const struct waiting *waiting = table->waiting;
@@ -112,11 +112,11 @@ int waits_table_new(struct query *query, char error[QUERY_ERROR_BYTES], struct w
 			&(struct measure_options){.categories = table->categories}, &measure);
 	if (!r)
 		r = leaders_new(query, measure, table->steps, &leaders);
-	/* Of the processes that the reason judges. */
+	/* Takes the processes that the reason judges. */
 	theirs.leaders = leaders;
 	if (!r)
 		r = collectives_new(query, table->categories, &theirs, &table->collectives);
-	/* It is gone when the rows are asked for. */
+	/* `leaders` is freed before the rows are read. */
 	if (!r)
 		table->collectives->filter.leaders = NULL;
 	if (!r)

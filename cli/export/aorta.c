@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * AORTA's metrics: a file a rank with a line a step, and the summary that its overlap_report.py
- * would make of them. The figures are those of rtl timeline, which reads the file itself: no rows
- * are taken.
+ * AORTA's metrics: one file per rank with one line per step, and the summary that its
+ * overlap_report.py would make of them. The figures are those of rtl timeline, which reads the
+ * database itself, so this format takes no rows.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,7 +24,7 @@
 enum metric_name { METRIC_LOSS, METRIC_LR, METRIC_GRAD_NORM, METRIC_EPOCH, METRICS };
 static const char *const metric_names[] = {"loss", "lr", "grad_norm", "epoch"};
 
-/* What the program said in a mark. */
+/* A value that the program reported in a mark. */
 struct metric {
 	int64_t process_id, time_ns;
 	enum metric_name name;
@@ -32,10 +32,10 @@ struct metric {
 };
 
 struct aorta {
-	json_t *document, *datasets; /* of summary.json; datasets is borrowed from document */
+	json_t *document, *datasets; /* the document of summary.json, which owns `datasets` */
 	double first_ratio;
-	/* Of one database: */
-	struct metric *metrics; /* by process and time */
+	/* Of the current database: */
+	struct metric *metrics; /* sorted by process and time */
 	size_t metric_count;
 	struct aorta_point *points;
 	size_t point_count, point_capacity;
@@ -77,7 +77,7 @@ static int load_metrics(struct export_writer *w)
 	return r;
 }
 
-/* The first of the process that is not before @time_ns. */
+/* Returns the index of the process's first metric at or after @time_ns. */
 static size_t find_metric(const struct aorta *state, int64_t process_id, int64_t time_ns)
 {
 	size_t low = 0, high = state->metric_count;
@@ -95,7 +95,7 @@ static size_t find_metric(const struct aorta *state, int64_t process_id, int64_t
 	return low;
 }
 
-/* The last of each name that was said within the step. */
+/* Finds the last value of each name within the step. */
 static void find_metrics(const struct aorta *state, int64_t process_id,
 	const struct breakdown_row *row, bool ret_has[METRICS], double ret[METRICS])
 {
@@ -110,7 +110,7 @@ static void find_metrics(const struct aorta *state, int64_t process_id,
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
-/* "profile" of a line. */
+/* Returns the "profile" of a line. */
 static json_t *profile_json(const struct timeline_lane *lane, size_t which, size_t *segment_at)
 {
 	const struct breakdown_row *row = lane->rows + which;
@@ -134,7 +134,8 @@ static json_t *known_or_null(bool has_value, double value)
 	return has_value ? json_real(value) : json_null();
 }
 
-/* overlap_report.py adds up the losses: a loss that is not known is 0, and the line says so. */
+/* overlap_report.py adds up the losses, so an unknown loss is 0, and the line says that it is
+ * unknown. */
 static json_t *line_json(
 	struct export_writer *w, const struct timeline_lane *lane, size_t which, size_t *segment_at)
 {
@@ -189,7 +190,7 @@ static int add_step(struct aorta *state, const struct breakdown_row *row, const 
 	return 0;
 }
 
-/* @to NULL: their figures count, and no line is written. */
+/* If @to is NULL the figures are summed but no line is written. */
 static int put_steps(struct export_writer *w, const struct timeline_lane *lane, FILE *to)
 {
 	size_t segment_at = 0;
@@ -217,8 +218,8 @@ static int put_steps(struct export_writer *w, const struct timeline_lane *lane, 
 	return 0;
 }
 
-/* Readers take the rank from behind the first _; of a rank's GPUs but the first the name has more.
- */
+/* Readers take the rank from the text after the first _. The files of a rank's other GPUs have
+ * longer names. */
 static int put_lane(struct export_writer *w, const struct timeline *timeline, size_t at)
 {
 	const struct timeline_lane *lane = timeline->lanes + at;
@@ -227,7 +228,7 @@ static int put_lane(struct export_writer *w, const struct timeline *timeline, si
 	FILE *to;
 	int r;
 
-	/* The lines of several runs would have the same names. */
+	/* The files of several runs would have the same names. */
 	if (w->datasets > 1)
 		return put_steps(w, lane, NULL);
 	if (before && before->has_rank && before->rank == lane->rank)
@@ -267,7 +268,7 @@ static int put_means(const struct aorta *state, json_t *to)
 	return bad;
 }
 
-/* overlap_report.py compares two runs of those that it is given. */
+/* overlap_report.py compares the runs if it is given two. */
 static int put_comparison(json_t *document, double reference, double candidate)
 {
 	json_t *comparison = json_object();
@@ -278,8 +279,8 @@ static int put_comparison(json_t *document, double reference, double candidate)
 	return bad | json_object_set_new(document, "comparison", comparison);
 }
 
-/* What a file's name may begin with, and is no other database's; a session may be called anything.
- */
+/* Makes a label that can begin a file name and is not another database's, because a session may
+ * have any name. */
 static int make_label(const struct export_writer *w, char ret[LABEL_BYTES])
 {
 	const struct aorta *state = w->state;
@@ -311,7 +312,7 @@ static int put_timeline(struct export_writer *w, const char *label)
 	return output_folder_close(&w->folder, to, name) ? -EIO : r;
 }
 
-/* One database of "datasets"; the last one ends the file. */
+/* Adds one database to "datasets". The last one ends the file. */
 static int put_dataset(struct export_writer *w)
 {
 	struct aorta *state = w->state;
@@ -343,7 +344,7 @@ static int put_dataset(struct export_writer *w)
 	return bad ? -ENOMEM : put_timeline(w, label);
 }
 
-/* As overlap_report.py writes it of these files. */
+/* Writes the summary as overlap_report.py would from these files. */
 static int put_summary(struct export_writer *w)
 {
 	const struct aorta *state = w->state;

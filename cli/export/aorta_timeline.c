@@ -13,7 +13,7 @@
 #define RIGHT  20
 #define TOP    50
 #define BOTTOM 50
-#define LINES  5 /* of the grid, above the axis */
+#define LINES  5 /* lines of the grid above the axis */
 
 static int compare_points(const void *left, const void *right)
 {
@@ -22,7 +22,7 @@ static int compare_points(const void *left, const void *right)
 	return (a->step > b->step) - (a->step < b->step);
 }
 
-/* Where points lie. */
+/* Maps steps and times to coordinates. */
 struct scale {
 	int64_t first_step, last_step;
 	double most_ms;

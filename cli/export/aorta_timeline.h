@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* The picture of steps that AORTA's overlap_report.py draws, as SVG. Pure. */
+/* Draws the chart of steps that AORTA's overlap_report.py draws, as SVG. Pure computation. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,6 +11,6 @@ struct aorta_point {
 	double overlap_ms, compute_ms;
 };
 
-/* Sorts @points by their steps, of all ranks. */
+/* Sorts @points, which are of all ranks, by step. Returns 0 or -errno. */
 int aorta_put_timeline(
 	FILE *to, const char *label, bool is_simulated, struct aorta_point *points, size_t count);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Chrome's trace event format (JSON), which Perfetto's UI, chrome://tracing and TraceLens's
- * commands for pftrace read: one file for all ranks. docs/formats.md says what is in it.
+ * commands for pftrace read: one file for all ranks. docs/formats.md describes its contents.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,10 +13,10 @@
 #include "proto/base/cleanup.h"
 
 /*
- * pid: process * 1024 for the host, + 1 + gpuId for a GPU; tid: track * 64 + lane + 1. A track of a
- * GPU is a queue, or its copies; one of a host a thread's calls, its ranges (+ RANGES), the ranges
- * that may end on another thread, or copies. So all tids are below 10^9, above which TraceLens
- * drops events.
+ * pid: process * 1024 for the host, plus 1 + gpuId for a GPU. tid: track * 64 + lane + 1. A track
+ * of a GPU is a queue or its copies. A track of a host is a thread's calls, a thread's ranges (+
+ * RANGES), the ranges that may end on another thread, or copies. All tids are therefore below 10^9,
+ * above which TraceLens drops events.
  */
 #define PID_STEP      1024
 #define PROCESSES_MAX ((int64_t)1 << 20)
@@ -26,7 +26,8 @@
 #define COPIES	      (2 * TRACKS_MAX + 1)
 #define NO_GPU	      (-1)
 
-/* Of a process: calls have their own number; kernels and copies without a call get one above. */
+/* Correlation numbers within a process: calls have their own number; kernels and copies without a
+ * call get a larger one. */
 #define CALL_BITS	40
 #define KERNEL_NUMBERS	((int64_t)1 << 36)
 #define COPY_NUMBERS	((int64_t)1 << 37)
@@ -34,12 +35,12 @@
 
 struct chrome_json {
 	struct tracks tracks;
-	struct idmap pids; /* that have their name */
+	struct idmap pids; /* pids that have been named */
 	struct launches launches;
 	bool has_events;
 };
 
-/* Where an event stands, and when. */
+/* Track and time of an event. */
 struct place {
 	const struct export_process *process;
 	int64_t gpu_id; /* NO_GPU: the host */
@@ -117,7 +118,7 @@ static void name_lane(struct export_writer *w, const struct place *place, int la
 	fputs("\"}}", w->to);
 }
 
-/* The pids and tids have room for it. */
+/* Returns true if pids and tids have room for the place. */
 static bool is_possible(const struct place *place)
 {
 	return place->process->id > 0 && place->process->id < PROCESSES_MAX &&
@@ -125,7 +126,8 @@ static bool is_possible(const struct place *place)
 	       place->track <= COPIES;
 }
 
-/* From `{"ph"` to the name, which follows. 1; 0: it is left out, and counted; -ENOMEM. */
+/* Writes an event from `{"ph"` up to the name. Returns 1, 0 if it is left out (counted), or
+ * -errno. */
 static int begin_slice(
 	struct export_writer *w, const struct place *place, const char *phase, int *ret_lane)
 {
@@ -162,7 +164,7 @@ static int begin_slice(
 	return 1;
 }
 
-/* The arguments that all events have; others follow, or "}}". */
+/* Writes the arguments that all events have. The caller adds more, or "}}". */
 static void put_args(struct export_writer *w, const struct place *place)
 {
 	fprintf(w->to,
@@ -180,8 +182,8 @@ static int64_t correlation_of(const struct export_process *process, int64_t call
 }
 
 /*
- * One end of an arrow from a call to what it caused, which is the @node-th of that: "s" where the
- * call is, "f" where the other is.
+ * Writes one end of an arrow from a call to the @node-th thing that it caused: phase "s" at the
+ * call, "f" at the other end.
  */
 static void put_arrow(struct export_writer *w, const char *phase, const struct place *place,
 	int lane, int64_t call, int64_t node)
@@ -196,7 +198,8 @@ static void put_arrow(struct export_writer *w, const char *phase, const struct p
 	fputs("}", w->to);
 }
 
-/* The call comes later, and then has its ends of the arrows. */
+/* Writes the end of the arrow at a kernel or copy. The call comes later and writes its ends
+ * then. */
 static int link_to_call(struct export_writer *w, const struct place *place, int lane,
 	const struct export_name *function, int64_t call)
 {
@@ -272,7 +275,7 @@ static void put_copy_agent(FILE *to, const char *key, bool has_gpu, int64_t gpu_
 		fprintf(to, ",\"%s\":null", key);
 }
 
-/* Drawn once: at its source, else at its target, else at the host. */
+/* A copy is drawn once: at its source, else at its target, else at the host. */
 static int put_copy(struct export_writer *w, const struct export_copy *copy)
 {
 	const struct place place = {

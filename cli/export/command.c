@@ -10,7 +10,7 @@
 #include "cli/export/pass.h"
 #include "proto/base/cleanup.h"
 
-/* More than there are; a format is asked for once. */
+/* There are fewer formats, and each may be given once. */
 #define FORMATS_MAX 16
 #define FILES_MAX   16
 #define TIME_MAX_NS ((uint64_t)INT64_MAX / 4)
@@ -38,7 +38,7 @@ static const struct argp_option common_options[] = {
 };
 #define COMMON_OPTIONS (sizeof(common_options) / sizeof(*common_options))
 
-/* A database, and what is known of it before its first row. */
+/* A database and what is known of it before its first row. */
 struct input {
 	struct query *query;
 	struct verdict *verdict;
@@ -189,7 +189,7 @@ static void parse_options(int argc, char **argv, struct export_cmd *o)
 	opts_parse(&parser, argc, argv, 0, o);
 }
 
-/* A document must not take the place of what it is made of. */
+/* An output must not replace the database that it is made from. */
 static int check_output(
 	const struct export_writer *writer, bool is_forced, const struct query *query)
 {
@@ -207,7 +207,7 @@ static int check_output(
 	return -EEXIST;
 }
 
-/* Before the first row, as it stands in the names of the processes. */
+/* The verdict is needed before the first row, because the names of the processes contain it. */
 static int make_verdict(struct query *query, struct verdict **ret)
 {
 	int64_t count = 0;
@@ -257,7 +257,7 @@ static int write_rows(struct export_cmd *o, size_t dataset)
 	switch (export_pass(o->writers, o->count)) {
 	case 0:
 		return 0;
-	case -EIO: /* a format's, which has said it, or the database's */
+	case -EIO: /* from a format, which has printed it, or from the database */
 		return query_error(source->query)[0] ? verb_fail(source->query, NULL)
 						     : CMD_BAD_INPUT;
 	default:
@@ -265,7 +265,8 @@ static int write_rows(struct export_cmd *o, size_t dataset)
 	}
 }
 
-/* All are whole before the first gets its name. 0, or an exit status, said why. */
+/* Completes all outputs before the first one gets its name. Returns 0, or an exit status after
+ * printing the reason. */
 static int write_all(struct export_cmd *o)
 {
 	for (size_t i = 0; i < o->count; i++)
@@ -300,7 +301,7 @@ static void tell(const struct export_cmd *o)
 				(double)o->writers[i].bytes / 1e6, o->writers[i].format->use);
 }
 
-/* An empty file would look like a job that did nothing. Returns false after saying so. */
+/* An empty file would look like a job that did nothing. Returns false after printing the reason. */
 static bool check_choice(const struct export_source *source)
 {
 	const struct choice_list *gpus = &source->options->gpus;
@@ -317,7 +318,7 @@ static bool check_choice(const struct export_source *source)
 	return false;
 }
 
-/* Returns 0, or an exit status after saying why. */
+/* Returns 0, or an exit status after printing the reason. */
 static int open_input(struct export_cmd *o, const char *name)
 {
 	struct input *input = o->inputs + o->input_count;

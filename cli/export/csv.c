@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * CSV for data frames, spreadsheets and DuckDB: a file for each kind of row, with the columns of
- * the database's views. Times are ns; what is unknown is empty; texts are quoted as RFC 4180 says.
+ * CSV for data frames, spreadsheets and DuckDB: one file per kind of row, with the columns of the
+ * database's views. Times are ns; unknown values are empty; texts are quoted as in RFC 4180.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -68,7 +68,7 @@ static void put_text_cell(FILE *to, const char *text)
 		put_text(to, text);
 }
 
-/* The columns that all rows begin with: the number of the row, and its process. */
+/* Writes the columns that begin all rows: the number of the row, and its process. */
 static void put_process(FILE *to, int64_t number, const struct export_process *process)
 {
 	fprintf(to, "%" PRId64 ",%" PRId64, number, process->id);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Which host calls have launched something, for readers that want to be told with the call. Two
- * bits a call where calls are dense, and 16 bytes more for one with several kernels. One thread.
+ * Keeps which host calls have launched something, for readers that need this together with the
+ * call. It takes two bits per call where calls are dense, and 16 bytes more for a call with several
+ * kernels. Everything runs on one thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,22 +11,22 @@
 
 #include "cli/trace/id_map.h"
 
-/* Numbers of calls from here on are in no export's arrows. */
+/* Calls with this number or a larger one have no arrows in any export. */
 #define LAUNCHES_CALLS_MAX ((int64_t)1 << 27)
 
-/* Zeroed: none. */
+/* Zeroed: empty. */
 struct launches {
 	struct idmap index; /* process << 18 | call >> 9 */
 	struct launches_chunk *chunks;
 	size_t count;
-	struct idmap more; /* process << 27 | call: how many kernels, where they are several */
+	struct idmap more; /* process << 27 | call: number of kernels, if there are several */
 };
 
-/* One more kernel of @call: how many it had before. -ENOMEM. */
+/* Adds a kernel of @call. Returns the number of kernels that the call had before, or -ENOMEM. */
 int64_t launches_add_kernel(struct launches *launches, size_t process, int64_t call);
-/* 1: the first copy of the call; 0: there was one before; -ENOMEM. */
+/* Adds a copy of @call. Returns 1 if it is the first one, 0 if not, or -ENOMEM. */
 int launches_add_copy(struct launches *launches, size_t process, int64_t call);
-/* How many kernels. */
+/* Returns the number of kernels of @call. */
 int64_t launches_kernels(const struct launches *launches, size_t process, int64_t call);
 bool launches_has_copy(const struct launches *launches, size_t process, int64_t call);
 void launches_done(struct launches *launches);

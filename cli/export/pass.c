@@ -8,11 +8,11 @@
 #include "cli/base/wrapping.h"
 #include "proto/base/cleanup.h"
 
-/* Of a process: host calls have numbers of 40 bits. */
+/* Host calls have numbers of 40 bits within a process. */
 #define CALL_NUMBER(id) ((id) & (((int64_t)1 << 40) - 1))
 #define SCHEMA_CALLS	5
 #define SCHEMA_IMPORTS	14
-/* So many rows between two looks at the terminal. */
+/* Number of rows between two updates of the progress. */
 #define PROGRESS_ROWS	(1u << 12)
 
 struct pass {
@@ -20,7 +20,7 @@ struct pass {
 	struct export_writer *writers;
 	size_t count;
 	bool has_collectives, takes_ops;
-	/* Of the last launch that was asked for: a launch has many kernels. */
+	/* Of the last launch that was looked up, because a launch has many kernels. */
 	int64_t launch;
 	char datatype[32];
 	struct export_collective collective;
@@ -34,7 +34,7 @@ static void pass_done(struct pass *pass)
 	progress_end();
 }
 
-/* ---- what all rows have --------------------------------------------------------------------- */
+/* ---- common to all rows --------------------------------------------------------------------- */
 
 static void lose(struct pass *pass, enum export_loss loss)
 {
@@ -42,7 +42,7 @@ static void lose(struct pass *pass, enum export_loss loss)
 		pass->writers[i].lost[loss]++;
 }
 
-/* The process of a row, where it was asked for; NULL: it was not, or there is none (counted). */
+/* Returns the process of a row; NULL if it was not requested, or does not exist (counted). */
 static const struct export_process *find_process(struct pass *pass, int64_t id)
 {
 	const struct export_process *process = export_process_find(pass->source, id);
@@ -54,7 +54,7 @@ static const struct export_process *find_process(struct pass *pass, int64_t id)
 	return export_has_process(pass->source, process) ? process : NULL;
 }
 
-/* Was it asked for? Times that no event has are counted. */
+/* Returns true if the time was requested. Impossible times are counted. */
 static bool takes_times(struct pass *pass, int64_t start_ns, int64_t end_ns)
 {
 	if (start_ns < 0 || end_ns < start_ns) {
@@ -64,7 +64,7 @@ static bool takes_times(struct pass *pass, int64_t start_ns, int64_t end_ns)
 	return export_has_time(pass->source, start_ns, end_ns);
 }
 
-/* The end of an event that began @duration_ns before; before the event where that is no time. */
+/* Returns the end of an event; on overflow a time before its start, which is impossible. */
 static int64_t end_of(int64_t start_ns, int64_t duration_ns)
 {
 	int64_t end;
@@ -72,8 +72,11 @@ static int64_t end_of(int64_t start_ns, int64_t duration_ns)
 	return __builtin_add_overflow(start_ns, duration_ns, &end) ? -1 : end;
 }
 
-/* Of the call that caused a row, where it was recorded and asked for; @begin: the column of its
- * begin, then come its thread and its function, and @end is that of its end. */
+/*
+ * Returns the function of the call that caused a row, if it was recorded and requested. @begin is
+ * the column of the call's start, which its thread and function follow; @end is the column of its
+ * end.
+ */
 static const struct export_name *find_function(
 	const struct pass *pass, const struct query_rows *row, int64_t call, int begin, int end)
 {
@@ -98,7 +101,7 @@ static const struct export_name *find_function(
 
 /* ---- kernels -------------------------------------------------------------------------------- */
 
-/* @column: of comm, which the others follow. */
+/* @column is the column of comm, which the others follow. */
 static struct export_collective read_collective(
 	const struct query_rows *row, int column, int64_t id, const struct export_name *function)
 {
@@ -122,7 +125,8 @@ static struct export_collective read_collective(
 	};
 }
 
-/* Those of the launch: the first, and how many. Texts of the row are kept past it. */
+/* Reads the first collective of the launch and counts the others. Copies the texts that are needed
+ * after the row. */
 static int read_collectives(struct pass *pass, int64_t launch)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
@@ -351,12 +355,12 @@ static int give_op(struct pass *pass, const struct query_rows *row)
 	if (!op.process || !takes_times(pass, op.start_ns, op.end_ns))
 		return 0;
 	if (!pass->takes_ops)
-		return GIVE(pass, op, &op, EXPORT_OPS); /* they are counted */
+		return GIVE(pass, op, &op, EXPORT_OPS); /* only counted */
 	take_number(row, 6, &op.has_external, &op.external);
 	take_number(row, 7, &op.has_sequence, &op.sequence);
 	take_number(row, 8, &op.has_forward, &op.forward_tid);
 	op.name = name = export_clean(query_text(row, 4));
-	/* SQLite's texts are those of a column until the next one is read. */
+	/* SQLite keeps the text of a column only until the next column is read. */
 	if (!query_is_null(row, 9))
 		op.shapes = shapes = export_clean(query_text(row, 9));
 	if (!query_is_null(row, 10))

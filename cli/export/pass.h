@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * One reading of a database: processes first, then kernels, copies, host calls, ranges, each in the
- * order of the file. A row that no format can hold is counted in all of them. Memory: one row, and
- * what the formats keep. One thread.
+ * Reads a database once: processes first, then kernels, copies, host calls, ranges and the
+ * operations of frameworks, each in the order of the file. A row that no format can hold is counted
+ * for all of them. The memory is one row and what the formats keep. Everything runs on one thread.
  */
 #include "cli/export/format.h"
 
-/* 0 or -errno, from the query or a format. */
+/* Returns 0, or -errno from the query or from a format. */
 int export_pass(struct export_writer *writers, size_t count);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Perfetto's protobuf: one file for all ranks. Kernels and copies are GpuRenderStageEvents, which
- * have their own duration, so that those of a queue may overlap; host calls, ranges and counters
- * are TrackEvents. docs/formats.md has the rules that Perfetto's importer has for them.
+ * have a duration, so that those of a queue may overlap. Host calls, ranges and counters are
+ * TrackEvents. docs/formats.md has the rules of Perfetto's importer for them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -165,13 +165,12 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The last is that of kernels without a name. */
+/* Returns the number of names; the last one is for kernels without a name. */
 static size_t name_count(const struct export_source *source)
 {
 	return source->kernels.count + source->functions.count + COPY_DIRECTIONS + 1;
 }
 
-/* The first packets of a process come before anything of it. 1; 0: it has no room, counted. */
 int perfetto_begin_process(struct export_writer *w, const struct export_process *process)
 {
 	struct perfetto *state = w->state;
@@ -208,7 +207,8 @@ bool perfetto_must_name(struct perfetto *state, size_t process, size_t name)
 	return is_new;
 }
 
-/* iids: of names in the order of the source; of stages twice that, between those of queues. */
+/* Interned ids: names have those of the source's order; stages have twice that, and queues the odd
+ * numbers between. */
 uint64_t perfetto_name_iid(size_t name)
 {
 	return name + 1;
@@ -241,7 +241,7 @@ static int put_depth_track(
 	return perfetto_put_track(w, queue->process, &track);
 }
 
-/* Readers know a queue of a GPU by its name, so the name has its process. */
+/* Readers identify a queue of a GPU by its name, so the name contains the process. */
 static int put_queue(struct export_writer *w, const struct export_process *process,
 	const struct gpu_queue *queue, const char *what)
 {
@@ -265,7 +265,7 @@ static int put_queue(struct export_writer *w, const struct export_process *proce
 	return perfetto_put(w, &packet);
 }
 
-/* @key: a number of the process. *ret_is_new: its name is not yet written. */
+/* @key is a number within the process. *@ret_is_new: the queue's name has not been written yet. */
 static struct gpu_queue *find_queue(
 	struct perfetto *state, size_t process, int64_t key, bool *ret_is_new)
 {
@@ -307,7 +307,8 @@ static int put_depth(void *taker, int64_t time_ns, int64_t depth)
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-/* The name of a kernel is that of an event, of a stage (what older readers show), and a kernel. */
+/* The name of a kernel is interned as an event name, as a stage (which older readers show), and as
+ * a kernel. */
 void perfetto_add_names(RtlPerfetto__InternedData *interned, RtlPerfetto__EventText **text,
 	RtlPerfetto__GpuSpecification **spec)
 {
@@ -411,7 +412,7 @@ static int put_kernel_event(struct export_writer *w, const struct export_kernel 
 	struct launch_args args;
 	int64_t units[3];
 
-	if (name >= w->source->kernels.count) /* the one without a name */
+	if (name >= w->source->kernels.count) /* a kernel without a name */
 		name = name_count(w->source) - 1;
 	if (perfetto_must_name(state, kernel->process->index, name)) {
 		perfetto_fill_text(&text, name, kernel->name->text);
@@ -549,7 +550,7 @@ static int put_copy_event(struct export_writer *w, const struct export_copy *cop
 	return perfetto_put(w, &packet);
 }
 
-/* Drawn once: at its source, else at its target, else at the host. */
+/* A copy is drawn once: at its source, else at its target, else at the host. */
 static int put_copy(struct export_writer *w, const struct export_copy *copy)
 {
 	struct perfetto *state = w->state;

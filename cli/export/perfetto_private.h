@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* What the files of the format perfetto share: perfetto.c has the trace, what is of a GPU and the
- * packets of a process, perfetto_slices.c what is of the host. One thread. */
+/* Shared by the files of the format perfetto: perfetto.c has the trace, the GPU's part and the
+ * packets of a process; perfetto_slices.c has the host's part. Everything runs on one thread. */
 #include "cli/export/format.h"
 #include "cli/export/launches.h"
 #include "cli/export/perfetto.pb-c.h"
 #include "cli/export/queue_depth.h"
 #include "cli/export/tracks.h"
 
-/* Perfetto's numbers. */
+/* Constants of Perfetto. */
 enum { CLOCK_ID_REALTIME = 1, CLOCK_ID_BOOTTIME = 6 };
 enum { SEQUENCE_CLEARED = 1, SEQUENCE_NEEDS = 2 };
 enum { EVENT_BEGIN = 1, EVENT_END = 2, EVENT_INSTANT = 3, EVENT_COUNTER = 4 };
 enum { UNIT_COUNT = 2, MERGE_NONE = 2, API_HIP = 5, STAGE_OTHER = 0, STAGE_COMPUTE = 2 };
 
 #define PACKET_TAG    0x0a /* Trace.packet */
-#define CONTEXT_ID    1	   /* of a sequence, which is a process */
-/* Their ids have 12 bits; more processes than that are in no file of ours. */
+#define CONTEXT_ID    1	   /* of a sequence; each process is a sequence */
+/* Process ids have 12 bits in event ids; processes beyond that are left out. */
 #define PROCESSES_MAX 4095
-#define NUMBERS_MAX   ((int64_t)1 << 28) /* of threads, queues */
-#define PID_STEP      4194304		 /* Linux's greatest pid + 1: apart by node */
+#define NUMBERS_MAX   ((int64_t)1 << 28) /* limit of the numbers of threads and queues */
+/* Linux's greatest pid + 1: keeps the pids of nodes apart */
+#define PID_STEP      4194304
 
-/* Of a sequence, in its first packet. */
+/* Interned ids of a sequence, defined in its first packet. */
 enum { CATEGORY_HIP = 1, CATEGORY_RCCL, CATEGORY_ROCTX, CATEGORY_COPY, CATEGORIES };
 enum {
 	ARG_RESULT = 1,
@@ -39,7 +40,7 @@ enum {
 struct sequence {
 	bool is_begun;
 	uint32_t last_uuid, last_queue;
-	uint64_t *named; /* a bit for each name of the source, and each direction of copies */
+	uint64_t *named; /* one bit per name of the source and per direction of copies */
 };
 
 struct lane; /* perfetto_slices.c */
@@ -61,10 +62,11 @@ struct perfetto {
 	struct launches launches;
 	uint8_t *packed;
 	size_t packed_bytes;
-	struct gpu_queue *counting; /* the queue that the depth is counted of */
+	struct gpu_queue *counting; /* the queue whose depth is being counted */
 };
 
-/* Event ids are unique in the file, and a call can tell those of its kernels and its first copy. */
+/* Event ids are unique in the file. A call can compute those of its kernels and of its first
+ * copy. */
 #define NODES_MAX	  (((int64_t)1 << 24) - 3)
 #define NODE_COPY	  (NODES_MAX + 1)
 #define EVENT_PROCESS(at) (((uint64_t)(at) + 1) << 52)
@@ -83,12 +85,14 @@ RtlPerfetto__TracePacket perfetto_event(size_t process, int64_t time_ns);
 int perfetto_put(struct export_writer *w, const RtlPerfetto__TracePacket *packet);
 int perfetto_put_track(
 	struct export_writer *w, size_t process, RtlPerfetto__TrackDescriptor *descriptor);
-/* The first packets of a process come before anything of it. 1; 0: it has no room, counted. */
+/* Writes the first packets of a process, once, before any other of its packets. Returns 1, 0 if
+ * there is no room for the process (counted), or -errno. */
 int perfetto_begin_process(struct export_writer *w, const struct export_process *process);
 uint64_t perfetto_process_uuid(size_t process);
 uint64_t perfetto_next_uuid(struct perfetto *state, size_t process);
 int32_t perfetto_pid(const struct export_process *process);
-/* Is this the first time that the sequence needs the name? Its iid is perfetto_fill_text()'s. */
+/* Returns true the first time that the sequence needs the name, whose iid perfetto_fill_text()
+ * sets. */
 bool perfetto_must_name(struct perfetto *state, size_t process, size_t name);
 uint64_t perfetto_name_iid(size_t name);
 void perfetto_fill_text(RtlPerfetto__EventText *text, size_t name, const char *string);
@@ -100,5 +104,5 @@ void perfetto_add_names(RtlPerfetto__InternedData *interned, RtlPerfetto__EventT
 int perfetto_put_host_copy(struct export_writer *w, const struct export_copy *copy);
 int perfetto_put_call(struct export_writer *w, const struct export_call *call);
 int perfetto_put_range(struct export_writer *w, const struct export_range *range);
-/* Ends what is still open. */
+/* Ends the slices that are still open. */
 int perfetto_end_slices(struct export_writer *w);

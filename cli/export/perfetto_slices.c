@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Of the format perfetto: host calls, ranges and copies between hosts, which are slices of tracks.
- */
+/* The host's part of the format perfetto: host calls, ranges and copies between hosts, which are
+ * slices of tracks. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum track_kind { TRACK_CALLS, TRACK_RANGES, TRACK_FREE_RANGES, TRACK_HOST_COPIES };
 
-/* Where slices nest: BEGIN and END of one lane are written in the order of time. */
+/* A lane in which slices nest. BEGIN and END are written in the order of time. */
 struct lane {
 	size_t process;
 	uint64_t uuid;
@@ -34,7 +34,7 @@ static int put_slice_event(
 	return perfetto_put(w, &packet);
 }
 
-/* Ends what ended until @time_ns, inner ones first. */
+/* Ends the slices that end no later than @time_ns, inner ones first. */
 static int close_slices(struct export_writer *w, struct lane *lane, int64_t time_ns)
 {
 	int r = 0;
@@ -44,7 +44,7 @@ static int close_slices(struct export_writer *w, struct lane *lane, int64_t time
 	return r;
 }
 
-/* The track of the thread itself, whose calls are on it; lanes and ranges are below it. */
+/* Writes the track of the thread, which shows its calls. Further lanes and ranges are below it. */
 static int put_thread(struct export_writer *w, const struct export_process *process, int64_t tid,
 	uint64_t *ret_uuid)
 {
@@ -130,8 +130,8 @@ static struct lane *find_lane(struct export_writer *w, const struct export_proce
 }
 
 /*
- * The lane of a slice, in which everything that ended before it is ended. 1; 0: left out, counted;
- * -errno. A mark is no slice: it has no end.
+ * Opens a slice in its lane, after ending all slices that end before it. Returns 1, 0 if it is left
+ * out (counted), or -errno. The caller closes the slice of a mark, which has no end.
  */
 static int open_slice(struct export_writer *w, const struct export_process *process,
 	enum track_kind kind, int64_t number, int64_t start_ns, int64_t end_ns, struct lane **ret)
@@ -164,7 +164,7 @@ static int open_slice(struct export_writer *w, const struct export_process *proc
 	return 1;
 }
 
-/* Between two places of the host: no GPU has a queue for it. */
+/* Writes a copy between two places of the host, which no GPU's queue can show. */
 int perfetto_put_host_copy(struct export_writer *w, const struct export_copy *copy)
 {
 	RtlPerfetto__TrackEvent event = RTL_PERFETTO__TRACK_EVENT__INIT;
@@ -233,7 +233,7 @@ static void annotate_collective(
 		annotate_number(annotations, ARG_COMM_SIZE, collective->comm_size);
 }
 
-/* The event ids of what the call launched; *ret to be freed. -ENOMEM. */
+/* Lists the event ids of what the call launched. The caller frees *@ret. Returns 0 or -ENOMEM. */
 static int list_launched(
 	struct perfetto *state, const struct export_call *call, uint64_t **ret, size_t *ret_count)
 {
@@ -278,7 +278,7 @@ int perfetto_put_call(struct export_writer *w, const struct export_call *call)
 	if (r <= 0)
 		return r;
 	packet = perfetto_event(call->process->index, call->start_ns);
-	if (function >= w->source->functions.count) { /* the one without a name */
+	if (function >= w->source->functions.count) { /* a function without a name */
 		event.name = (char *)call->function->text;
 	} else {
 		event.has_name_iid = true;
@@ -329,7 +329,7 @@ int perfetto_put_range(struct export_writer *w, const struct export_range *range
 
 	if (r <= 0)
 		return r;
-	if (is_mark) /* it has a place in its lane, and no end */
+	if (is_mark) /* a mark has a place in its lane and no end */
 		lane->open--;
 	packet = perfetto_event(range->process->index, range->start_ns);
 	annotate_number(&annotations, ARG_ROCTX_ID, range->id);

@@ -60,7 +60,7 @@ static struct queue_depth_entry pop_entry(struct queue_depth_entry *heap, size_t
 
 /* ---- depths --------------------------------------------------------------------------------- */
 
-/* Changes of one time are told as one, when the next time is known. */
+/* Changes at the same time are reported as one, when the next time is known. */
 static int change(
 	struct queue_depth *queue, int64_t time_ns, int64_t by, queue_depth_take take, void *taker)
 {
@@ -75,7 +75,7 @@ static int change(
 	return r;
 }
 
-/* The starts until @time_ns, that one with them. */
+/* Counts the starts up to and including @time_ns. */
 static int start_until(
 	struct queue_depth *queue, int64_t time_ns, queue_depth_take take, void *taker)
 {

@@ -13,10 +13,10 @@ int rank_files_begin(const struct export_writer *writer, struct rank_files *ret)
 {
 	struct rlimit limit;
 
-	/* A file of a thousand ranks needs as many at once. */
+	/* With one file per rank, a thousand ranks need as many open files. */
 	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur < limit.rlim_max) {
 		limit.rlim_cur = limit.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &limit); /* then opening says it */
+		(void)setrlimit(RLIMIT_NOFILE, &limit); /* on failure, opening a file reports it */
 	}
 	ret->items = calloc(writer->source->process_count + 1, sizeof(*ret->items));
 	return ret->items ? 0 : -ENOMEM;
@@ -31,8 +31,8 @@ static bool is_taken(
 	return false;
 }
 
-/* By its rank; of several processes of a rank by the pid, too, and of several of a pid, as imports
- * have them, by the number that the database has for it. */
+/* Names the file by its rank. Several processes of a rank also have the pid; several with the same
+ * pid, as in imports, also have the number that the database gave them. */
 static void name_file(const struct export_writer *writer, const struct rank_files *files,
 	struct rank_file *file, const char *suffix)
 {

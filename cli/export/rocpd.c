@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * A database of rocprofiler-sdk's rocpd, version 3.0.2, which `rocpd summary`, `query` and
- * `convert` read. Each process has tables of its own, named by its guid; views put them together.
+ * `convert` read. Each process has its own tables, named by its guid; views combine them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,7 +24,7 @@ static const char *const tables[] = {"metadata", "string", "info_node", "info_pr
 	"info_kernel_symbol", "track", "event", "arg", "pmc_event", "region", "sample",
 	"kernel_dispatch", "memory_copy", "memory_allocate", "graph_launch"};
 
-/* rocpd_string of each process; then the functions. */
+/* Ids in rocpd_string of each process. The functions follow. */
 enum {
 	TEXT_EMPTY = 1,
 	TEXT_KERNEL,
@@ -39,7 +39,7 @@ enum {
 	TEXT_COPIES, /* the first of six */
 	TEXTS = TEXT_COPIES + 6,
 };
-/* A summary is made of what comes before the first _ of a category. */
+/* rocpd names a summary by what comes before the first _ of a category. */
 static const char *const texts[TEXTS] = {"", "", "KERNEL_DISPATCH", "MEMORY_COPY",
 	"HIP_RUNTIME_API", "RCCL_API", "MARKER_CORE_API", "roctxRangePush", "roctxRangeStart",
 	"roctxMark", "call", "MEMORY_COPY_HOST_TO_DEVICE", "MEMORY_COPY_DEVICE_TO_HOST",
@@ -47,7 +47,7 @@ static const char *const texts[TEXTS] = {"", "", "KERNEL_DISPATCH", "MEMORY_COPY
 	"MEMORY_COPY_UNKNOWN"};
 static const char *const directions[] = {"h2d", "d2h", "d2d", "p2p", "h2h"};
 
-/* The statements of a process, prepared when they are first needed. */
+/* The statements of a process, each prepared when it is first needed. */
 enum statement {
 	INSERT_STRING,
 	INSERT_THREAD,
@@ -63,7 +63,7 @@ enum statement {
 	INSERT_GRAPH,
 	STATEMENTS,
 };
-/* Each with a row's guid as ?1 where the table has one; @ is the suffix. */
+/* Parameter 1 is the row's guid if the table has one; each @ stands for the suffix. */
 static const char *const inserts[STATEMENTS] = {
 	[INSERT_STRING] = "INSERT INTO \"rocpd_string@\" (guid, id, string) VALUES (?, ?, ?)",
 	[INSERT_THREAD] = "INSERT INTO \"rocpd_info_thread@\" (guid, id, nid, pid, tid) VALUES "
@@ -113,14 +113,14 @@ enum seen { SEEN_THREAD, SEEN_QUEUE, SEEN_SYMBOL, SEEN_TRACK };
 
 struct rocpd {
 	struct table_file file;
-	struct tenant *tenants; /* by process */
+	struct tenant *tenants; /* one per process */
 	struct idmap seen;
 	struct launches launches;
 };
 
 /* ---- processes ------------------------------------------------------------------------------ */
 
-/* FNV-1a, with the NUL behind the text. */
+/* FNV-1a, over the text and its NUL. */
 static uint64_t hash(uint64_t seed, const char *text)
 {
 	uint64_t h = 0xcbf29ce484222325u ^ seed;
@@ -131,21 +131,21 @@ static uint64_t hash(uint64_t seed, const char *text)
 	return h;
 }
 
-/* The same of each export of the same process. */
+/* Makes a guid, which is the same in each export of the same process. */
 static void make_guid(const struct export_source *source, const struct export_process *process,
 	struct tenant *tenant)
 {
 	uint64_t parts[2];
 	char number[64];
 
-	/* Of imports two processes may have pid and start alike. */
+	/* In imports two processes may have the same pid and start. */
 	snprintf(number, sizeof(number), "%" PRId64 " %" PRId64 " %" PRId64, process->id,
 		process->pid, process->start_ns);
 	for (int i = 0; i < 2; i++)
 		parts[i] = hash(
 			hash(hash(i ? 0x9e3779b97f4a7c15u : 0, source->session), process->boot_id),
 			number);
-	/* Version 8: made of whatever. */
+	/* UUID version 8: the content is up to the application. */
 	snprintf(tenant->guid, sizeof(tenant->guid), "%08x-%04x-8%03x-%04x-%012" PRIx64,
 		(unsigned)(parts[0] >> 32), (unsigned)(parts[0] >> 16 & 0xffff),
 		(unsigned)(parts[0] & 0xfff), (unsigned)(0x8000 | (parts[1] >> 48 & 0x3fff)),
@@ -170,7 +170,7 @@ static int prepare(
 	return r;
 }
 
-/* With the guid in front. */
+/* Runs an INSERT with the guid as first parameter. */
 #define INSERT(state, tenant, which, form, ...)                                                    \
 	({                                                                                         \
 		sqlite3_stmt *to_;                                                                 \
@@ -181,7 +181,7 @@ static int prepare(
 		r_;                                                                                \
 	})
 
-/* One row of a table that has one for each process. */
+/* Inserts a row into a table that has one per process. */
 static int insert_once(struct rocpd *state, const struct tenant *tenant, const char *sql,
 	const char *form, int64_t a, int64_t b, const char *text, const char *more)
 {
@@ -331,9 +331,9 @@ static int get_tenant(
 	return r;
 }
 
-/* ---- what rows refer to --------------------------------------------------------------------- */
+/* ---- rows that others refer to -------------------------------------------------------------- */
 
-/* 1: the first time; 0; -ENOMEM. */
+/* Returns 1 the first time, 0 afterwards, or -ENOMEM. */
 static int see(
 	struct rocpd *state, const struct export_process *process, enum seen kind, int64_t id)
 {
@@ -583,7 +583,7 @@ static void finalize(const struct export_writer *w, struct rocpd *state)
 		}
 }
 
-/* The view of a table's name has the rows of all processes. */
+/* Makes the view of a table's name, which has the rows of all processes. */
 static int make_view(struct export_writer *w, const char *table)
 {
 	struct rocpd *state = w->state;
@@ -613,7 +613,7 @@ static int end(struct export_writer *w)
 	int r = 0;
 
 	finalize(w, state);
-	/* A process without a row is there all the same. */
+	/* A process without any row is listed as well. */
 	for (size_t i = 0; i < w->source->process_count && !r; i++)
 		if (export_has_process(w->source, w->source->processes + i))
 			r = get_tenant(w, w->source->processes + i, &tenant);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * JSON of rocprofv3, a file a rank, for TraceLens's generate_perf_report_rocprof: it reads the
- * first process of a file. Times are ns.
+ * JSON of rocprofv3, one file per rank because TraceLens's generate_perf_report_rocprof reads only
+ * the first process of a file. Times are ns.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,13 +13,13 @@
 
 #define SUFFIX "_results.json"
 
-/* rocprofiler-sdk's numbers of buffered records, and of what they are about. */
+/* rocprofiler-sdk's numbers of buffered records and of their operations. */
 enum { KIND_HIP_RUNTIME = 4, KIND_COPY = 10, KIND_DISPATCH = 11 };
 enum { OPERATION_DISPATCH_COMPLETE = 2, OPERATION_HOST_TO_HOST = 1 };
 enum { AGENT_CPU = 1, AGENT_GPU = 2 };
 #define DISPATCH_BYTES 184
 
-/* The arrays of buffer_records in their order. */
+/* The arrays of buffer_records, in their order. */
 enum { SECTION_NONE, SECTION_KERNELS, SECTION_COPIES, SECTION_CALLS, SECTION_END };
 static const char *const section_names[] = {"", "kernel_dispatch", "memory_copy", "hip_api"};
 
@@ -67,7 +67,7 @@ static int put_agents(struct export_writer *w, FILE *to)
 	return 0;
 }
 
-/* TraceLens shows the truncated name: the whole one stands in its place. */
+/* TraceLens shows the truncated name, so that field has the whole name. */
 static int put_symbols(struct export_writer *w, FILE *to)
 {
 	fputs("\"kernel_symbols\":[", to);
@@ -88,7 +88,7 @@ static int put_symbols(struct export_writer *w, FILE *to)
 	return 0;
 }
 
-/* By the number of the kind, and in it by that of the operation. */
+/* Indexed by the number of the kind, and within it by that of the operation. */
 static void put_strings(struct export_writer *w, FILE *to)
 {
 	const struct export_names *functions = &w->source->functions;
@@ -120,7 +120,7 @@ static int put_head(struct export_writer *w, const struct rank_file *file)
 	return r;
 }
 
-/* Ends the arrays before @section, also those without a row, and begins that. */
+/* Ends the arrays before @section, including those without rows, and begins @section. */
 static void enter(struct rank_file *file, int section)
 {
 	while (file->section < section) {
@@ -209,7 +209,7 @@ static int put_copy(struct export_writer *w, const struct export_copy *copy)
 	return 0;
 }
 
-/* RCCL's are not among what is read. */
+/* The readers take no RCCL calls, so these are counted as left out. */
 static int put_call(struct export_writer *w, const struct export_call *call)
 {
 	struct rank_file *file;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A database of rocmProfileData (schema 3) for rpd2tracing, rpd2table and raptor: tables, no views
- * of ours. Ids of processes and GPUs of another node are strides away, as its tools have it.
+ * A database of rocmProfileData (schema 3) for rpd2tracing, rpd2table and raptor: tables without
+ * views of our own. The ids of processes and GPUs of another node differ by a stride, as in its
+ * tools.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -14,12 +15,13 @@
 #define PID_STRIDE 10000000
 #define GPU_STRIDE 1000
 
-/* Of a process: calls have numbers below, ranges this one on, itself that one. */
+/* Numbers within a process: calls are below PROCESS_NUMBER, which is the process itself; ranges
+ * start at RANGE_NUMBERS. */
 #define RANGE_NUMBERS  ((int64_t)1 << 39)
 #define PROCESS_NUMBER ((int64_t)1 << 38)
 #define NUMBER_BITS    40
 
-/* rocpd_string; then kernels, then functions. */
+/* Ids in rocpd_string. The kernels follow, then the functions. */
 enum {
 	TEXT_EMPTY = 1,
 	TEXT_KERNEL,
@@ -37,7 +39,7 @@ static const char *const texts[] = {"", "", "KernelExecution", "CopyHostToDevice
 	"CopyDeviceToHost", "CopyDeviceToDevice", "CopyHostToHost", "UserMarker", "hip", "rccl",
 	"unnamed"};
 
-/* hipMemcpyKind */
+/* The values of hipMemcpyKind. */
 enum { COPY_HOST_TO_HOST, COPY_HOST_TO_DEVICE, COPY_DEVICE_TO_HOST, COPY_DEVICE_TO_DEVICE };
 
 struct rpd {
@@ -47,7 +49,8 @@ struct rpd {
 
 /* ---- texts ---------------------------------------------------------------------------------- */
 
-/* rpd2tracing writes names into JSON as they are. malloc'ed; NULL: no memory. */
+/* Replaces characters that JSON escapes, because rpd2tracing writes names into JSON unescaped. The
+ * caller frees the text. NULL if out of memory. */
 static char *make_plain(const char *text, uint64_t *count)
 {
 	char *plain = strdup(text);
@@ -122,7 +125,8 @@ static int put_kernel(struct export_writer *w, const struct export_kernel *kerne
 	struct rpd *state = w->state;
 	int64_t text = text_of(&w->source->kernels, kernel->name, 0);
 	int64_t api = api_of(kernel->process, kernel->call), grid[3];
-	bool is_in_items; /* as these functions take the grid; the others take workgroups */
+	/* these functions take the grid in work-items; the others take workgroups */
+	bool is_in_items;
 	int r = table_file_insert(&state->file, state->op, "iiiiiiii", kernel->id,
 		gpu_of(kernel->process, kernel->gpu_id), kernel->queue, kernel->sequence,
 		kernel->start_ns, kernel->end_ns, text, (int64_t)TEXT_KERNEL);
@@ -161,7 +165,7 @@ static int put_copy(struct export_writer *w, const struct export_copy *copy)
 
 	while (*kinds[at].direction && strcmp(kinds[at].direction, copy->direction))
 		at++;
-	/* Its id is the next one: all kernels have theirs. */
+	/* SQLite assigns the next id, because all kernels have been written. */
 	r = table_file_insert(&state->file, state->op, "niiiiiii", gpu_of(copy->process, gpu_id),
 		(int64_t)0, copy->number, copy->start_ns, copy->end_ns, (int64_t)TEXT_EMPTY,
 		(int64_t)kinds[at].text);
@@ -208,7 +212,7 @@ static int put_range(struct export_writer *w, const struct export_range *range)
 		range->start_ns, range->end_ns, range->text);
 }
 
-/* rpd2tracing calls a file without any such row empty. */
+/* rpd2tracing treats a file without any such row as empty. */
 static int put_process(struct export_writer *w, const struct export_process *process)
 {
 	char label[EXPORT_LABEL_BYTES], text[EXPORT_LABEL_BYTES + 64];

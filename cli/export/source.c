@@ -11,11 +11,11 @@
 #include "cli/output/table.h"
 #include "proto/base/cleanup.h"
 
-/* Host calls came with it, categories with that. */
+/* The schema versions that introduced categories and imports. */
 #define SCHEMA_CATEGORIES 8
 #define SCHEMA_IMPORTS	  14
 
-/* Shifted by 40 bits it is a number of 63. */
+/* A process id shifted by 40 bits stays below 2^63. */
 #define PROCESS_IDS_MAX ((int64_t)1 << 22)
 
 #define REPLACEMENT "\xef\xbf\xbd"
@@ -57,7 +57,7 @@ char *export_json(const char *text)
 	return json;
 }
 
-/* ---- what there is -------------------------------------------------------------------------- */
+/* ---- what the database has ------------------------------------------------------------------ */
 
 static int load_session(struct export_source *source)
 {
@@ -139,7 +139,7 @@ static int add_process(struct export_source *source, const struct query_rows *ro
 		       : -ENOMEM;
 }
 
-/* Where the collector saw it end; of older files its last kernel stands for that. */
+/* Sets the end that the collector saw. In older files the last kernel stands for it. */
 static int set_end(struct export_source *source, const struct query_rows *row)
 {
 	uint32_t at = idmap_find(&source->process_index, query_integer(row, 0));
@@ -296,7 +296,7 @@ void export_source_done(struct export_source *source)
 	names_done(&source->functions);
 }
 
-/* ---- what was asked for --------------------------------------------------------------------- */
+/* ---- the selection -------------------------------------------------------------------------- */
 
 const struct export_process *export_process_find(const struct export_source *source, int64_t id)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * What an export is of: the database, and of it what was asked for, what all formats need of it
- * before its first row. Texts are UTF-8: bytes that are none became U+FFFD. One thread.
+ * The source of an export: the database, the selection of what to export, and what all formats need
+ * before the first row. Texts are UTF-8; other bytes became U+FFFD. Everything runs on one thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,22 +13,24 @@
 #include "proto/settings/selection.h"
 
 struct export_options {
-	struct choice_list ranks; /* of everything */
-	struct choice_list gpus;  /* of kernels and copies */
-	/* Events that are under way at some time from the one to the other: ns after the session's
-	 * start. */
+	struct choice_list ranks; /* select all kinds of rows */
+	struct choice_list gpus;  /* select kernels and copies */
+	/* Select events that are under way at some time between the two; ns since the start of the
+	 * session. */
 	bool has_from, has_to;
 	int64_t from_ns, to_ns;
 };
 
-/* Each with "" where the database has nothing. */
+/* Texts that the database lacks are "". */
 struct export_process {
 	size_t index; /* in the order of ranks */
 	int64_t id, pid, rank, world_size, start_ns, end_ns;
 	bool has_rank, has_world_size, has_end;
 	char *host, *boot_id, *exe, *command;
-	/* Index of its boot_id among those of the file; another one for each further process of the
-	 * same pid, as imports and containers have them: no two processes have node and pid alike.
+	/*
+	 * Index of its boot_id among those of the file. Imports and containers may have several
+	 * processes with the same pid; each further one gets a node of its own, so that no two
+	 * processes share both node and pid.
 	 */
 	size_t node;
 };
@@ -41,8 +43,8 @@ struct export_gpu {
 
 struct export_name {
 	int64_t id;
-	const char *text, *json; /* json: quoted, of ASCII */
-	const char *symbol;	 /* of a kernel; "" */
+	const char *text, *json; /* json: quoted ASCII */
+	const char *symbol;	 /* of a kernel; else "" */
 	bool is_communication;
 };
 
@@ -57,36 +59,39 @@ struct export_source {
 	const struct verdict *verdict;	      /* borrowed */
 	const struct export_options *options; /* borrowed */
 	char *session, *command, *host;
-	int64_t start_ns, start_realtime_ns, end_ns; /* end: of the last thing that is known */
+	int64_t start_ns, start_realtime_ns, end_ns; /* end_ns: of the last thing that is known */
 	struct idmap process_index, gpu_index;
 	struct export_process *processes;
-	struct export_gpu *gpus; /* by gpuId */
+	struct export_gpu *gpus; /* sorted by gpuId */
 	size_t process_count, gpu_count, node_count;
 	struct export_names kernels, functions;
 	uint64_t dispatches;
 };
 
-/* 0 or -errno as query_open(). @ret is good for export_source_done() in either case. */
+/* Returns 0 or -errno as query_open() does. In either case the caller calls export_source_done() on
+ * @ret. */
 int export_source_load(struct query *query, const struct verdict *verdict,
 	const struct export_options *options, struct export_source *ret);
 void export_source_done(struct export_source *source);
 
-/* NULL: there is none. */
+/* These return NULL if there is none. */
 const struct export_process *export_process_find(const struct export_source *source, int64_t id);
 const struct export_gpu *export_gpu_find(const struct export_source *source, int64_t id);
 const struct export_name *export_name_find(const struct export_names *names, int64_t id);
 
-/* Its numbers are such as rtl gives: those that formats make of them have room. */
+/* Returns true if the numbers of the process are such as rtl assigns, so that the numbers which
+ * formats derive from them have room. */
 bool export_is_possible(const struct export_process *process);
-/* Of the ranks that were asked for; a process without a rank is of none. */
+/* Returns true if the process belongs to a requested rank. A process without a rank belongs to
+ * none. */
 bool export_has_process(const struct export_source *source, const struct export_process *process);
 bool export_has_gpu(const struct export_source *source, bool has_gpu, int64_t gpu_id);
 bool export_has_time(const struct export_source *source, int64_t start_ns, int64_t end_ns);
 
-/* Nanoseconds between CLOCK_REALTIME and CLOCK_BOOTTIME as the session began. */
+/* Returns the nanoseconds between CLOCK_REALTIME and CLOCK_BOOTTIME when the session began. */
 int64_t export_realtime_offset(const struct export_source *source);
 
-/* @text as UTF-8, malloc'ed; NULL: no memory. */
+/* Returns @text as UTF-8. The caller frees it. NULL if out of memory. */
 char *export_clean(const char *text);
-/* The same as a quoted JSON text of ASCII. */
+/* Does the same as a quoted JSON text of ASCII. */
 char *export_json(const char *text);

@@ -10,7 +10,7 @@
 #include "cli/database/query_text.h"
 #include "proto/base/cleanup.h"
 
-extern const struct query_text export_sql_texts[]; /* sql/, by embed_sql.cmake */
+extern const struct query_text export_sql_texts[]; /* generated from sql/ by embed_sql.cmake */
 
 static int fail(const struct table_file *file)
 {
@@ -32,7 +32,7 @@ int table_file_do(struct table_file *file, const char *sql)
 	return sqlite3_exec(file->db, sql, NULL, NULL, NULL) ? fail(file) : 0;
 }
 
-/* @text with @suffix for each @; malloc'ed. */
+/* Returns @text with @suffix in place of each @. The caller frees it. */
 static char *fill_in(const char *text, const char *suffix)
 {
 	size_t length = strlen(suffix), fill = 0, count = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * JSON of PyTorch's profiler (Kineto), a file a rank, for TraceLens, HTA and TensorBoard. Their
- * readers find a kernel by the call that launched it: where none was recorded, the doorbell that
- * submitted it stands for that and says so. docs/formats.md has the fields, and the tools that read
- * them.
+ * JSON of PyTorch's profiler (Kineto), one file per rank, for TraceLens, HTA and TensorBoard. Their
+ * readers find a kernel by the call that launched it. If no call was recorded, the doorbell that
+ * submitted the kernel takes its place and says so. docs/formats.md has the fields and the tools
+ * that read them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,12 +22,13 @@
 #define SUFFIX	       "_trace.json"
 #define SCHEMA_IMPORTS 14
 
-/* Correlations: calls have their numbers, which are below 2^40; a double holds all of them. */
+/* Correlations: calls have their own numbers, which are below 2^40. A double holds all of them
+ * exactly. */
 #define KERNEL_NUMBERS ((int64_t)1 << 41)
 #define COPY_NUMBERS   ((int64_t)1 << 42)
 #define NUMBER(id)     ((id) & (((int64_t)1 << 40) - 1))
 
-/* Streams are queues; what overlaps on one, copies and free ranges have numbers above. */
+/* A stream is a queue. What overlaps on a queue, copies and free ranges have larger numbers. */
 #define COPY_STREAM   900000
 #define LANE_STREAMS  1000000
 #define RANGE_STREAMS 2000000
@@ -35,7 +36,7 @@
 
 enum track_kind { TRACK_QUEUE, TRACK_COPIES, TRACK_RANGES };
 
-/* A communicator and the ranks of it that are known, as a text: "[0, 1]". */
+/* A communicator and its known ranks, as the text "[0, 1]" without brackets. */
 struct group {
 	int64_t comm;
 	char *ranks;
@@ -45,9 +46,9 @@ struct torch {
 	struct rank_files files;
 	struct tracks tracks;
 	struct launches launches;
-	struct idmap named;	   /* pids and tids that have their names */
-	struct idmap stream_index; /* of a process and queue, in streams */
-	int64_t *streams;	   /* what another tool called the queues of an import */
+	struct idmap named;	   /* pids and tids that have been named */
+	struct idmap stream_index; /* maps a process and queue to its index in streams */
+	int64_t *streams;	   /* the numbers that another tool gave the queues of an import */
 	size_t stream_count;
 	struct group *groups;
 	size_t group_count;
@@ -138,7 +139,7 @@ static const char *find_ranks(const struct torch *state, int64_t comm)
 		       : NULL;
 }
 
-/* All GPUs of the node: readers tell nodes apart by their number. */
+/* Lists all GPUs of the node, because readers tell nodes apart by the number of GPUs. */
 static int put_devices(FILE *to, const struct export_source *source)
 {
 	fputs("\"deviceProperties\":[", to);
@@ -164,7 +165,7 @@ static int put_head(struct export_writer *w, const struct rank_file *file)
 	r = put_devices(file->to, w->source);
 	if (r)
 		return r;
-	/* HTA looks for "rank" with a blank behind it, in the text. */
+	/* HTA searches the text for "rank" followed by a blank. */
 	if (process->has_rank)
 		fprintf(file->to,
 			"\"distributedInfo\": {\"backend\": \"nccl\", \"rank\": %" PRId64
@@ -185,7 +186,7 @@ static void begin_event(struct rank_file *file)
 	file->has_rows = true;
 }
 
-/* Once: what a pid is. */
+/* Writes once what a pid stands for. */
 static int name_process(struct export_writer *w, struct rank_file *file, int64_t pid,
 	const char *name, int64_t gpu_id)
 {
@@ -252,7 +253,7 @@ static void put_time(struct export_writer *w, FILE *to, int64_t start_ns, int64_
 	export_put_us(to, end_ns - start_ns);
 }
 
-/* The arrow that readers follow from a call to what it did on a GPU. */
+/* Writes the arrow that readers follow from a call to what it did on a GPU. */
 static void put_link(struct export_writer *w, struct rank_file *file, int64_t correlation,
 	int64_t call_tid, int64_t call_ns, int64_t gpu_id, int64_t stream, int64_t start_ns)
 {
@@ -272,7 +273,7 @@ static void put_link(struct export_writer *w, struct rank_file *file, int64_t co
 	fputs(",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"bp\":\"e\"}", file->to);
 }
 
-/* Of what no call is known for: when it was submitted is known. Readers need "launch" in a name. */
+/* Stands for an unknown call at the known time of submission. Readers need "launch" in its name. */
 static void put_submission(struct export_writer *w, struct rank_file *file, const char *name,
 	int64_t correlation, int64_t tid, int64_t submit_ns)
 {
@@ -286,7 +287,8 @@ static void put_submission(struct export_writer *w, struct rank_file *file, cons
 		correlation, correlation);
 }
 
-/* The stream that shows it: the queue, or where that is busy a number of its own. */
+/* Returns the stream that shows the event: the queue, or a number of its own if the queue is
+ * busy. */
 static int64_t find_stream(struct export_writer *w, struct rank_file *file, enum track_kind kind,
 	int64_t number, int64_t pid, int64_t start_ns, int64_t end_ns)
 {
@@ -345,13 +347,13 @@ static const char *torch_type(const char *type)
 	return type;
 }
 
-/* A damaged file may hold any numbers. */
+/* Wraps, because a damaged file may hold any numbers. */
 static int64_t times(int64_t count, int64_t size)
 {
 	return (int64_t)((uint64_t)count * (uint64_t)size);
 }
 
-/* What RCCL was given is a count of this rank; PyTorch has those of the whole. */
+/* RCCL's count is that of this rank; PyTorch gives the counts of the whole operation. */
 static void put_collective(
 	const struct torch *state, FILE *to, const struct export_collective *collective)
 {
@@ -409,7 +411,7 @@ static void put_kernel_event(struct export_writer *w, const struct rank_file *fi
 	fputs("}}", to);
 }
 
-/* Readers link one kernel to a call, unless it launched a graph. 1; 0; -ENOMEM. */
+/* Readers link one kernel to a call, unless the call launched a graph. Returns 1, 0 or -ENOMEM. */
 static int is_linked(struct torch *state, const struct export_kernel *kernel)
 {
 	int64_t before;
@@ -489,7 +491,7 @@ static int put_copy(struct export_writer *w, const struct export_copy *copy)
 	int64_t stream;
 	int linked = 0, r;
 
-	if (!copy->has_source && !copy->has_target) { /* there is no stream for it */
+	if (!copy->has_source && !copy->has_target) { /* no stream can show it */
 		w->lost[EXPORT_COPIES]++;
 		return 0;
 	}
@@ -565,7 +567,7 @@ static int put_range(struct export_writer *w, const struct export_range *range)
 
 	if (r)
 		return r;
-	/* Those of a thread are inside one another; the others are in any order. */
+	/* The ranges of a thread nest; start/stop ranges come in any order. */
 	if (range->kind == EXPORT_START)
 		tid = find_stream(w, file, TRACK_RANGES, 0, pid, range->start_ns, range->end_ns);
 	if (range->kind == EXPORT_START && tid < 0)
@@ -595,7 +597,8 @@ static const char *comma(bool *is_first)
 	return was_first ? "" : ",";
 }
 
-/* As the database has it, which may hold anything; a text that is no JSON is left out. */
+/* Writes the text as the database has it. The database may hold anything, so a text that is not
+ * JSON is left out. */
 static void put_json(FILE *to, const char *key, const char *text, bool *is_first)
 {
 	json_t *value = text ? json_loads(text, 0, NULL) : NULL;
@@ -649,7 +652,7 @@ static int begin(struct export_writer *w)
 		first = first_op;
 	if (!r && query_schema(w->source->query) >= SCHEMA_IMPORTS)
 		r = load_streams(w);
-	/* Sums of doubles are exact to the ns only for small times. */
+	/* Readers add times as doubles, which are exact to the ns only for small times. */
 	state->base_ns = first > 0 ? first - first % 1000 : 0;
 	return r ? r : load_groups(w);
 }

@@ -8,7 +8,7 @@
 
 struct lane {
 	int64_t last_start_ns;
-	size_t open; /* of ends */
+	size_t open; /* number of ends */
 	int64_t ends[TRACK_DEPTH];
 };
 
@@ -44,7 +44,7 @@ static struct track *find_track(struct tracks *tracks, int64_t key)
 	return grown + tracks->count++;
 }
 
-/* All that has ended at the last start of the lane is forgotten: nothing may begin before that. */
+/* Forgets what has ended by the lane's last start; no event may start before that. */
 static bool fits(struct lane *lane, size_t depth, int64_t start_ns, int64_t end_ns)
 {
 	size_t open = lane->open;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Where events are drawn that may overlap: readers of Chrome JSON show the events of one tid as a
- * stack, so that they must nest. A track is a queue, a thread, the copies of a GPU; it has lanes,
- * and an event goes to the first of them where it crosses nothing. Memory: what is open in each
- * lane. Pure; one thread.
+ * Places events that may overlap: readers of Chrome JSON draw the events of one tid as a stack, so
+ * they must nest. A track is a queue, a thread, or the copies of a GPU. It has lanes, and an event
+ * goes to the first lane in which it crosses no other. The memory is what is open in each lane.
+ * Pure computation on one thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,9 +12,9 @@
 
 #include "cli/trace/id_map.h"
 
-/* As many as a tid has room for: number * 64 + lane + 1. */
+/* As many lanes as a tid has room for: number * 64 + lane + 1. */
 #define TRACK_LANES 64
-/* Ranges inside ranges; a deeper one goes to the next lane. */
+/* Depth of ranges within ranges; a deeper one goes to the next lane. */
 #define TRACK_DEPTH 32
 
 struct track;
@@ -28,9 +28,10 @@ struct tracks {
 
 void tracks_done(struct tracks *tracks);
 /*
- * The lane of an event of the track @key, from 0; @may_nest: also inside of another event. In the
- * order of their starts they need the fewest lanes; in any other order they still nest.
- * *@ret_is_new: the first event of this lane. -EXFULL: it crosses something in each lane; -ENOMEM.
+ * Returns the lane, from 0, of an event of the track @key. @may_nest: it may also lie inside
+ * another event. Events in the order of their starts need the fewest lanes; in any other order they
+ * still nest. *@ret_is_new is set for the first event of a lane. Returns -EXFULL if it crosses an
+ * event in each lane, or -ENOMEM.
  */
 int tracks_place(struct tracks *tracks, int64_t key, bool may_nest, int64_t start_ns,
 	int64_t end_ns, bool *ret_is_new);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a format writes to, and the texts that several formats share. */
+/* The outputs of the formats, and the texts that several formats share. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ int export_writer_publish(struct export_writer *writer)
 		return output_folder_publish(&writer->folder);
 	}
 	if (writer->format->kind == EXPORT_DATABASE)
-		(void)fseek(writer->file.to, 0, SEEK_END); /* SQLite wrote it */
+		(void)fseek(writer->file.to, 0, SEEK_END); /* SQLite wrote the file */
 	return output_file_publish(&writer->file, &writer->bytes);
 }
 
@@ -82,7 +82,7 @@ void export_writer_done(struct export_writer *writer)
 	free(writer->state);
 }
 
-/* ---- what is lost --------------------------------------------------------------------------- */
+/* ---- losses --------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *key, *words;
@@ -138,7 +138,8 @@ static json_t *left_out_json(const uint64_t lost[EXPORT_LOSSES])
 	json_t *object = json_object();
 	int bad = !object;
 
-	/* The first are of every format, 0 or not; of the others a format has few. */
+	/* The first losses apply to every format and are always listed; the others only if they
+	 * occurred. */
 	for (int i = 0; i < EXPORT_LOSSES && !bad; i++)
 		if (i < EXPORT_COPIES || lost[i])
 			bad = json_object_set_new(

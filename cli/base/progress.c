@@ -12,7 +12,7 @@
 #define BAR_COLUMNS 30
 #define DRAW_NS	    100000000ull
 
-static const char *task; /* NULL: none, or nobody looks */
+static const char *task; /* NULL: no task runs, or stderr cannot show a bar */
 static uint64_t drawn_ns;
 
 static bool is_seen(void)

@@ -492,7 +492,8 @@ static char *describe_removal(const struct sample_session *s, enum render_format
 	return asprintf(&text, "removed%s: %s", when, s->removed_why) < 0 ? NULL : text;
 }
 
-/* Its number where it has no name; NULL: nobody knows whose. */
+/* Returns the name of the session's user, the uid if it has no name, or NULL if the user is
+ * unknown. */
 static const char *name_user(const struct sample_session *s, char ret[USER_BYTES])
 {
 	const struct passwd *user = s->has_uid ? getpwuid(s->uid) : NULL;

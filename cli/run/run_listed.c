@@ -21,7 +21,7 @@
 /* rtl ls opens each of them, which takes a millisecond. */
 #define LISTED_MAX 256
 
-/* With the folders around it; its own are open to nobody else, as XDG wants them. */
+/* Opens the folder. Missing folders on the path are made for their owner only, as XDG requires. */
 static int open_folder(void)
 {
 	CLEANUP(free_p) char *folder = find_private_folder();

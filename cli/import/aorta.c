@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * AORTA's rank_<rr>_metrics.jsonl: a line a step, of what a rank measured. They become metrics of
- * that step; there is no time in them but the length of each step, so that steps stand one after
- * another.
+ * AORTA's rank_<rr>_metrics.jsonl: one line per step with what a rank measured. The values become
+ * metrics of that step. The only time in them is the length of each step, so the steps are placed
+ * one after another.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -58,7 +58,7 @@ static int add_value(
 	return e;
 }
 
-/* Of a line itself. */
+/* Takes a value of the line itself. */
 static int line_value(
 	struct reading *r, enum json_kind kind, const char *key, const char *text, size_t length)
 {
@@ -158,7 +158,7 @@ int aorta_read(
 	int e = json_read(&r.stream, file, &reader, &r, true);
 
 	for (size_t i = 0; i < r.set.count && e == 0; i++) {
-		/* It was where the next step begins. */
+		/* Until now it was the start of the next step. */
 		r.set.at[i]->base_ns = 0;
 		snprintf(
 			r.set.at[i]->node, sizeof(r.set.at[i]->node), "import:%.16s", file->sha256);

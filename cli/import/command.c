@@ -97,7 +97,7 @@ static const struct argp parser = {options, parse, "FILE...",
 	"rtl.",
 	NULL, NULL, NULL};
 
-/* A file must not take the place of what is read. */
+/* The output must not replace a file that is read. */
 static int check_output(const struct import_cmd *o)
 {
 	char log[PATH_MAX];
@@ -106,7 +106,7 @@ static int check_output(const struct import_cmd *o)
 
 	if (r < 0)
 		return r;
-	/* What its collector has not put into it yet would go into what is put in its place. */
+	/* Frames of the old WAL would be applied to the database that replaces it. */
 	snprintf(log, sizeof(log), "%s-wal", o->out);
 	if (r && !stat(log, &in) && in.st_size) {
 		say("%s: is being written; name another file, or wait until it is closed", o->out);
@@ -124,7 +124,7 @@ static int check_output(const struct import_cmd *o)
 	return 0;
 }
 
-/* What spoils the database, and not only the file. */
+/* Returns true for errors that spoil the database and not only one file. */
 static bool is_of_store(int r)
 {
 	return r == -EIO || r == -ENOSPC || r == -ENOMEM;

@@ -2,7 +2,7 @@
 #include "cli/import/decimal.h"
 
 #define VALUE_MAX    ((int64_t)1 << 62)
-/* Beyond it any number but 0 is out of range, or below a half. */
+/* Beyond this exponent every number except 0 is out of range or rounds to 0. */
 #define EXPONENT_MAX 400
 
 static bool is_digit(char c)
@@ -36,7 +36,8 @@ static const char *find_exponent(const char *text, size_t length)
 	return NULL;
 }
 
-/* @digit is the @place-th behind the point, or before it where @place is below 1. */
+/* @digit is at the @place-th place after the point, or before the point if @place is less than
+ * 1. */
 static bool add_digit(int digit, int place, int64_t *value, bool *rounds_up)
 {
 	if (place > 0) {
@@ -64,7 +65,7 @@ bool decimal_scaled(const char *text, size_t length, int places, int64_t *ret)
 		if (text[i] == '.')
 			point = text + i;
 	before = (point ? (size_t)(point - text) : end) - is_negative;
-	/* Of the first digit: 0 is the last one before the scaled point. */
+	/* The place of the first digit. Place 0 is the last one before the scaled point. */
 	place = 1 - (int)(before > EXPONENT_MAX ? EXPONENT_MAX : before) - shift - places;
 	for (size_t i = is_negative; i < end; i++) {
 		if (text[i] == '.' && text + i == point)
@@ -87,12 +88,12 @@ bool decimal_whole(const char *text, size_t length, int64_t *ret)
 {
 	const char *end = text + length;
 
-	/* 1.75e+18, as jq writes what has many digits. */
+	/* 1.75e+18, as jq writes numbers with many digits. */
 	if (find_exponent(text, length))
 		return decimal_scaled(text, length, 0, ret);
 	while (end > text && end[-1] == '0')
 		end--;
-	/* 12.0, as Python writes what was a float. */
+	/* 12.0, as Python writes a float. */
 	if (end > text && end[-1] == '.')
 		length = (size_t)(end - 1 - text);
 	for (size_t i = length && text[0] == '-'; i < length; i++)

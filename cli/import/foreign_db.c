@@ -23,7 +23,7 @@ int foreign_open(struct trace_file *file, sqlite3 **ret)
 		return fail(file, *ret);
 	database_harden(*ret);
 	sqlite3_busy_timeout(*ret, 5000);
-	/* The schema is read by the first question. */
+	/* Asks a question at once, because SQLite reads the schema only then. */
 	if (sqlite3_exec(*ret, "PRAGMA query_only=1; SELECT count(*) FROM sqlite_master", NULL,
 		    NULL, NULL) != SQLITE_OK)
 		return fail(file, *ret);

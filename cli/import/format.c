@@ -10,7 +10,7 @@
 #include "proto/base/cleanup.h"
 #include "proto/names/schema.h"
 
-/* Where what tells formats apart stands. */
+/* The part of a file that is searched for what tells formats apart. */
 #define HEAD_BYTES (64u << 10)
 
 static const struct import_format formats[] = {
@@ -31,7 +31,7 @@ static const struct import_format *find(const char *name)
 	return NULL;
 }
 
-/* By the tables: what a file of SQLite says of itself otherwise is little. */
+/* Names the format by the tables, because a SQLite file says little else about itself. */
 static const char *name_of_database(struct trace_file *file)
 {
 	CLEANUP(foreign_close_p) sqlite3 *db = NULL;
@@ -60,7 +60,7 @@ static const char *name_of(const char *head, size_t length)
 		return NULL;
 	if (memmem(head, length, "\"rocprofiler-sdk-tool\"", strlen("\"rocprofiler-sdk-tool\"")))
 		return "rocprofv3";
-	/* A line a step; the first one may be longer than the head. */
+	/* One line per step; the first line may be longer than the head. */
 	if (memmem(head, length, "\"rank\"", 6) && memmem(head, length, "\"step\"", 6) &&
 		memmem(head, length, "\"profile\"", 9) &&
 		!memmem(head, length, "\"traceEvents\"", 13))
@@ -109,7 +109,8 @@ static int64_t number_at(const char *text)
 	return errno || value > UINT32_MAX ? TRACE_NO_NUMBER : value;
 }
 
-/* "rank", what may stand between, and a number; the last one, as the first may be of a folder. */
+/* Finds "rank", an optional separator and a number. Takes the last one, because the first may be in
+ * a folder's name. */
 static int64_t find_rank(const char *text)
 {
 	int64_t rank = TRACE_NO_NUMBER;

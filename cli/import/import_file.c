@@ -64,9 +64,10 @@ int import_file(struct import_store *store, const char *name, const struct impor
 	return read_rows(store, &file, format, how);
 }
 
-/* ---- a database for one answer -------------------------------------------------------------- */
+/* ---- a database for one command ------------------------------------------------------------- */
 
-/* Answers that compare ranks need some: the place among the files, where that is of no other. */
+/* Commands that compare ranks need ranks: takes the place among the files, unless another process
+ * has that rank. */
 static int number_rank(struct import_store *store, const char *file, int64_t place)
 {
 	sqlite3 *db = store->writer->db;
@@ -107,7 +108,7 @@ static int make_folder(struct import_temporary *temporary)
 
 int import_temporary_make(char *const *files, size_t count, struct import_temporary *ret)
 {
-	/* A process that lacks its kernels is what is looked for. */
+	/* The command may be looking for a process that has no kernels. */
 	static const struct import_options how = {.is_empty_allowed = true};
 	CLEANUP(import_store_done) struct import_store store = {0};
 	int r;

@@ -18,10 +18,9 @@
 #include "proto/base/clock.h"
 #include "proto/names/schema.h"
 
-/* Names and shapes of tensors; a kernel's name is 5,160 bytes at most in what was met. */
+/* Limit of names and shapes of tensors. The longest kernel name met so far has 5,160 bytes. */
 #define TEXT_BYTES_MAX 65536u
-/* The journal of a transaction lies in memory, and what it keeps are pages that were there before.
- */
+/* The journal of a transaction is kept in memory, and holds only pages that existed before. */
 #define CACHE_BYTES    (32u << 20)
 
 static const char *const texts[IMPORT_STATEMENTS] = {
@@ -112,7 +111,7 @@ static int copy_bytes(int from, int to)
 	return n < 0 ? -errno : 0;
 }
 
-/* The database that is added to, as it is: closed, and of the newest schema or older. */
+/* Copies the database to add to. It must be closed. */
 static int copy_old(struct import_store *store, int to)
 {
 	CLEANUP(close_p) int from = open(store->name, O_RDONLY | O_CLOEXEC);
@@ -143,7 +142,7 @@ static int make_file(struct import_store *store, bool is_appended)
 	fd = mkostemp(given, O_CLOEXEC);
 	if (fd < 0 || fchmod(fd, 0666 & ~mask))
 		return fail(store, -errno, "cannot write: %m");
-	/* SQLite gets no path with a symbolic link in it. */
+	/* The path for SQLite must have no symbolic link in it. */
 	store->path = realpath(given, NULL);
 	if (!store->path)
 		return fail(store, -errno, "cannot write: %m");
@@ -162,7 +161,7 @@ static int open_database(struct import_store *store)
 	if (r < 0)
 		return fail(store, r, "cannot be opened: %s", strerror(-r));
 	writer_set_cache(store->writer, CACHE_BYTES);
-	/* Until it has its name it is nothing that a power cut could spoil. */
+	/* Until the database has its name, a power cut cannot spoil anything. */
 	r = database_exec(store->writer->db,
 		"PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA temp_store=FILE");
 	return import_store_fail(store, r);
@@ -209,7 +208,7 @@ void import_store_done(struct import_store *store)
 
 /* ---- sessions ---- */
 
-/* As the file is called: NULL: no memory. */
+/* Names the session after the file. NULL if out of memory. */
 static char *session_name(const struct import_store *store)
 {
 	const char *slash = strrchr(store->name, '/'), *name = slash ? slash + 1 : store->name;
@@ -277,7 +276,7 @@ static int end_sessions(struct import_store *store)
 			session->first_ns = session->last_ns;
 		sqlite3_bind_int64(end, 1, session->id);
 		sqlite3_bind_int64(end, 2, session->first_ns);
-		/* Of a clock that counts from the boot the time of day is not known. */
+		/* For a clock that counts from the boot the time of day is unknown. */
 		sqlite3_bind_int64(end, 3, i == IMPORT_REALTIME ? session->first_ns : 0);
 		sqlite3_bind_int64(end, 4, session->last_ns);
 		r = database_run(end);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The database that an import writes: beside its name until it is whole, one transaction a file.
- * Through the collector's own code for rows and texts, without a collector. Says nothing; what
- * fails is in @error. One thread.
+ * The database that an import writes: under a temporary name until it is whole, with one
+ * transaction per file. It uses the collector's code for rows and texts, without a collector. It
+ * prints nothing; @error has the reason of a failure. Everything runs on one thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@
 #include "cli/import/trace_file.h"
 #include "collectord/db/writer.h"
 
-/* What the times of a file count from. */
+/* The origin of the times of a file. */
 enum import_clock { IMPORT_REALTIME, IMPORT_BOOTTIME, IMPORT_UNKNOWN, IMPORT_CLOCKS };
 
 enum import_statement {
@@ -38,63 +38,64 @@ enum import_statement {
 	IMPORT_STATEMENTS,
 };
 
-/* Of a file, where its rows are. */
+/* Counts of one file. */
 struct import_counts {
 	uint64_t kernels, copies, calls, ops, ranges, collectives, metrics;
 	uint64_t linked;  /* kernels and copies whose call is known */
-	uint64_t skipped; /* events that have no place in a database */
+	uint64_t skipped; /* events that have no place in the database */
 };
 
 struct import_session {
-	int64_t id; /* 0: no process has its clock yet */
+	int64_t id; /* 0: no process has this clock yet */
 	int64_t first_ns, last_ns;
 };
 
 struct import_store {
 	const char *name; /* of the database; borrowed */
-	char *path;	  /* where it is written until it is whole */
+	char *path;	  /* the temporary name */
 	struct writer *writer;
 	sqlite3_stmt *at[IMPORT_STATEMENTS];
 	struct msg_arena *arena;
 	struct import_session session[IMPORT_CLOCKS];
-	struct import_session before[IMPORT_CLOCKS]; /* as the open file found them */
-	int64_t import_id;			     /* of the file whose rows are being written */
-	struct import_counts counts;		     /* of it */
+	struct import_session before[IMPORT_CLOCKS]; /* as they were before the open file */
+	/* id of the file whose rows are being written */
+	int64_t import_id;
+	struct import_counts counts; /* counts of that file */
 	char error[TRACE_FILE_ERROR_BYTES];
 };
 
 /*
- * Begins it: new, or a copy of the database @name to which is added. 0, or -errno with a line in
- * @ret->error.
+ * Begins a new database, or a copy of the database @name to add to. Returns 0, or -errno with the
+ * reason in @ret->error.
  */
 int import_store_open(const char *name, bool is_appended, struct import_store *ret);
-/* The file has its name, and all that was imported; 0 or -errno with its line. */
+/* Gives the database its name. Returns 0, or -errno with the reason in @error. */
 int import_store_publish(struct import_store *store);
-/* Removes what has not been published. */
+/* Removes a database that has not been published. */
 void import_store_done(struct import_store *store);
 
 /*
- * Begins and ends the rows of @file. @source: the tool that recorded it, or NULL of a database of
- * ours. 1: it is here already. 0, -errno.
+ * Begins the rows of @file, which import_store_commit() ends. @source is the tool that recorded it,
+ * NULL for a database of rtl. Returns 0, 1 if the store has the file already, or -errno.
  */
 int import_store_begin(struct import_store *store, const struct trace_file *file, const char *kind,
 	const char *source);
 int import_store_commit(struct import_store *store);
-/* Nothing of it was ever written. */
+/* Undoes all that was written since import_store_begin(). */
 int import_store_rollback(struct import_store *store);
 
-/* The session of a process whose times count from @clock, made on first sight. */
+/* Returns the session of a process whose times count from @clock; the first call makes it. */
 int import_store_session(struct import_store *store, enum import_clock clock, int64_t *ret_id);
-/* Its times, so that the session holds them all. */
+/* Extends the session to contain these times. */
 void import_store_stretch(
 	struct import_store *store, enum import_clock clock, int64_t first_ns, int64_t last_ns);
 
-/* Row ids of texts of the file, cut at 64 KiB. */
+/* Return the row ids of texts of the file, which are cut at 64 KiB. */
 int import_store_text(struct import_store *store, const char *text, size_t length, int64_t *ret_id);
 int import_store_kernel(
 	struct import_store *store, const char *name, size_t length, int64_t *ret_id);
 
-/* Fills @store->error with what SQLite says; returns @r. */
+/* Sets @store->error to what SQLite reports, unless @r is no error. Returns @r. */
 int import_store_fail(struct import_store *store, int r);
 
 static inline void import_bind(sqlite3_stmt *statement, int index, bool has, int64_t value)

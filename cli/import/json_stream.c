@@ -124,7 +124,7 @@ static void parser_free_p(yajl_handle *parser)
 		yajl_free(*parser);
 }
 
-/* yajl's words are "lexical error: invalid char in json text.\n" and the like. */
+/* yajl's messages look like "lexical error: invalid char in json text.\n". */
 static int refuse_text(struct json_stream *stream, yajl_handle parser, uint64_t at)
 {
 	unsigned char *why = yajl_get_error(parser, 0, NULL, 0);
@@ -138,7 +138,7 @@ static int refuse_text(struct json_stream *stream, yajl_handle parser, uint64_t 
 	return r;
 }
 
-/* @at: of the text, where the chunk begins. */
+/* @at is the place in the text where the chunk begins. */
 static int judge(struct json_stream *stream, yajl_handle parser, yajl_status status, uint64_t at)
 {
 	at += yajl_get_bytes_consumed(parser);

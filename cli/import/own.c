@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Databases of rtl itself: their rows are added as they are, with the ids moved behind those that
- * are there, and texts that are there already shared. What their ledgers say of losses stays known.
+ * Databases of rtl itself. Their rows are added unchanged, except that ids are moved beyond those
+ * in use and texts that exist already are shared. The losses in their ledgers are kept.
  */
 #include <errno.h>
 #include <limits.h>
@@ -16,13 +16,14 @@
 #include "proto/base/cleanup.h"
 #include "proto/names/schema.h"
 
-/* A text of the other file, by its id here. */
+/* The new id of a text of the other file. */
 #define TEXT(column) "(SELECT new FROM temp.rtl_text WHERE old = " column ")"
-/* Ids of calls and operations have the process in front. */
+/* Ids of calls and operations begin with the process. */
 #define CALL(column) column " + (:process << 40)"
 #define PROCESS	     "process_id + :process"
 
-/* In this order: what others name comes first. The numbers are how far the ids are moved. */
+/* In this order, so that rows come after those they refer to. The parameters say how far ids are
+ * moved. */
 static const char *const moves[] = {
 	"INSERT INTO main.rtl_import (id, file, kind, source, sha256, size, events, skipped, "
 	"imported_ns) "
@@ -136,7 +137,7 @@ static const char *const moves[] = {
 	"'user'",
 };
 
-/* By how much each kind of id is moved. */
+/* How far each kind of id is moved. */
 struct offsets {
 	const char *name, *sql;
 };
@@ -152,7 +153,8 @@ static const struct offsets offsets[] = {
 struct merging {
 	struct import_store *store;
 	struct trace_file *file;
-	char copy[PATH_MAX]; /* of the other database, of the newest schema; empty: none */
+	/* path of a copy of the other database, of the newest schema; empty: none */
+	char copy[PATH_MAX];
 	int64_t offset[OFFSETS];
 };
 
@@ -172,7 +174,7 @@ static int fail(struct merging *m, int r, sqlite3 *db)
 	return r;
 }
 
-/* ---- a copy that can be brought to the newest schema ---- */
+/* ---- a copy that can be migrated to the newest schema ---- */
 
 static int check_closed(struct merging *m)
 {
@@ -230,7 +232,7 @@ static int make_copy(struct merging *m)
 
 /* ---- rows ---- */
 
-/* Statements over the texts of both. */
+/* Statements that map the texts of the other database to those of the store. */
 struct texts {
 	sqlite3_stmt *all, *find_kernel, *put_text, *put_kernel, *put;
 };
@@ -244,7 +246,8 @@ static void texts_done(struct texts *t)
 	sqlite3_finalize(t->put);
 }
 
-/* By its symbol and its name, which is not made anew: another demangler may have made it. */
+/* Finds a kernel by its symbol and name, or adds it. The name is not demangled again, because
+ * another demangler may have made it. */
 static int move_kernel(
 	struct merging *m, struct texts *t, const char *symbol, const char *name, int64_t *ret_id)
 {
@@ -335,7 +338,7 @@ static int move_rows(struct merging *m, const char *sql)
 	return database_errno(sqlite3_step(statement));
 }
 
-/* A file that both have would be in it twice. */
+/* A file that both databases have would be imported twice. */
 static int check_imports(struct merging *m)
 {
 	CLEANUP(foreign_end_p) sqlite3_stmt *rows = NULL;
@@ -362,7 +365,7 @@ static int move_all(struct merging *m)
 		m->offset[i] = foreign_number(db, offsets[i].sql, 0);
 	if (r == 0)
 		r = move_texts(m);
-	/* What other rows name by it has its id by then. */
+	/* Writes the dispatches that are still buffered before those of the other database. */
 	if (r == 0)
 		r = feed_flush(m->store->writer->feed);
 	for (size_t i = 0; i < sizeof(moves) / sizeof(*moves) && r == 0; i++)

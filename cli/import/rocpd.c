@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Databases of rocprofiler-sdk (rocpd, 3.0 and later), of one process or of several by their guids.
- */
+/* Databases of rocprofiler-sdk (rocpd, 3.0 and later), of one process or of several by their
+ * guids. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ struct reading {
 	struct trace_file *file;
 	struct trace_set set;
 	sqlite3 *db;
-	const char *gpu_column; /* that counts GPUs */
+	const char *gpu_column; /* the column that numbers GPUs */
 };
 
 static void reading_done(struct reading *r)
@@ -36,7 +36,7 @@ static int take_times(struct reading *r, sqlite3_stmt *rows, const char *table, 
 				   : 0;
 }
 
-/* Of a question about one process, whose row in the table of them is @pid. */
+/* Runs a question about one process, whose row in the table of processes is @pid. */
 static int take_rows(struct reading *r, struct trace_process *process, sqlite3_stmt *rows,
 	const char *guid, int64_t pid,
 	int (*take)(struct reading *r, struct trace_process *process, sqlite3_stmt *rows))
@@ -78,7 +78,7 @@ static int take_region(struct reading *r, struct trace_process *process, sqlite3
 	int64_t id = 0;
 	int e;
 
-	/* Calls of HSA are of the runtime's own, and a thousand times as many. */
+	/* HSA calls come from the runtime itself, and are a thousand times as many. */
 	if (strstr(category, "HSA")) {
 		r->store->counts.skipped++;
 		return 0;

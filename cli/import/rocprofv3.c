@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * JSON of rocprofv3: a list of processes, each with tables of what its numbers mean and of records.
- * Which comes first is not fixed, so the file is read twice: for the tables, then for the records.
+ * JSON of rocprofv3: a list of processes, each with tables that explain its numbers, and with
+ * records. Their order is not fixed, so the file is read twice: for the tables, then for the
+ * records.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,19 +17,19 @@
 #include "proto/base/cleanup.h"
 
 #define AGENT_GPU	      2
-/* Levels of containers: of a process, of a table in it, and of one in a group of tables. */
+/* Depths of containers: of a process, of a table in it, and of a table in a group of tables. */
 #define LEVEL_PROCESS	      3
 #define LEVEL_ROW	      5
 #define LEVEL_ROW_IN	      6
 #define KINDS_MAX	      256u
 #define OPERATIONS_MAX	      4096u
-/* Of numbers that were counted from 0 or are addresses; several ones of a process share a table. */
+/* A key for numbers that count from 0 or are addresses; the processes of a file share a table. */
 #define SLOT(process, number) ((uint64_t)(process) << 56 ^ (uint64_t)(number))
 
-/* What a number of a process means. */
+/* The meaning of a number within a process. */
 struct meaning {
 	uint64_t slot;
-	int64_t value; /* rocpd_string.id; a gpuId */
+	int64_t value; /* rocpd_string.id or gpuId */
 };
 
 struct meanings {
@@ -61,7 +62,8 @@ enum field {
 };
 
 static const struct {
-	const char *around, *key; /* the containers' keys within a row, and its own */
+	/* keys of the containers around it within a row, and its own key */
+	const char *around, *key;
 	enum field field;
 } fields[] = {
 	{"", "start_timestamp", FIELD_START},
@@ -106,19 +108,19 @@ enum table {
 struct reading {
 	struct import_store *store;
 	struct json_stream stream;
-	struct trace_set set; /* by the place in the list */
+	struct trace_set set; /* by index in the list */
 	struct meanings kernels, agents, operations, messages;
-	bool has_tables; /* the second time */
-	int64_t process; /* place in the list */
-	int64_t gpus;	 /* of it, until now */
+	bool has_tables; /* the second pass */
+	int64_t process; /* index in the list */
+	int64_t gpus;	 /* GPUs of that process so far */
 	enum table table;
-	unsigned level; /* of a row of the table; 0: in none */
+	unsigned level; /* depth of a row of the table; 0: outside of tables */
 	uint32_t has;
 	int64_t number[FIELD_COUNT];
-	char *text; /* of a row: a name; JSON_VALUE_BYTES_MAX */
+	char *text; /* name of the current row; JSON_VALUE_BYTES_MAX long */
 	size_t length;
-	unsigned text_rank;	  /* how good that name is */
-	unsigned kind, operation; /* places in the lists of names */
+	unsigned text_rank;	  /* rank of that name, see rank_text() */
+	unsigned kind, operation; /* indexes in the lists of names */
 	char host[64];
 };
 
@@ -306,7 +308,7 @@ static int take_host(struct reading *r, struct trace_process *process, bool is_r
 		     : !find_meaning(&r->operations,
 			       operation_slot(r->process, (uint64_t)kind, (uint64_t)operation),
 			       &name)) {
-		/* Files of older versions have no names of functions. */
+		/* Files of older versions lack the names of functions. */
 		snprintf(unknown, sizeof(unknown), "%s_%" PRId64 "_%" PRId64,
 			is_range ? "range" : "function", kind, operation);
 		e = import_store_text(r->store, unknown, strlen(unknown), &name);
@@ -354,7 +356,7 @@ static int end_row(struct reading *r)
 /* ---- the text ---- */
 
 static const struct {
-	const char *group, *name; /* group: NULL of one of a process itself */
+	const char *group, *name; /* group: NULL if the table belongs to the process itself */
 	enum table table;
 } tables[] = {
 	{NULL, "agents", TABLE_AGENTS},
@@ -422,7 +424,7 @@ static int on_end(void *context, bool is_array)
 	return !is_array && r->stream.depth + 1 == r->level ? end_row(r) : 0;
 }
 
-/* How good a text of a row is as its name; 0: none. */
+/* Returns how good a text of a row is as its name; 0: it is none. */
 static unsigned rank_text(const struct reading *r, const char *key)
 {
 	static const struct {
@@ -472,7 +474,7 @@ static int take_number(struct reading *r, const char *text, size_t length)
 	uint64_t handle = 0;
 	int64_t value;
 
-	/* Of a row in a list within a row. */
+	/* The number belongs to a list within the row. */
 	if (s->depth > r->level && !*around)
 		return 0;
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
@@ -481,7 +483,7 @@ static int take_number(struct reading *r, const char *text, size_t length)
 		if (!decimal_whole(text, length, &value)) {
 			char digits[32];
 
-			/* A handle may have all of 64 bits. */
+			/* A handle may use all 64 bits. */
 			snprintf(digits, sizeof(digits), "%.*s", (int)length, text);
 			handle = strtoull(digits, NULL, 10);
 			if (fields[i].field == FIELD_START || fields[i].field == FIELD_END)

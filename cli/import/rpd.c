@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Databases of rocmProfileData (RPD, versions 2 and 3) and of rocm-trace-lite, which has its tables
- * and puts ranges among the operations of GPUs.
+ * Databases of rocmProfileData (RPD, versions 2 and 3), and of rocm-trace-lite, which uses the same
+ * tables and stores ranges among the operations of GPUs.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,9 +16,9 @@ struct reading {
 	struct trace_file *file;
 	struct trace_set set;
 	sqlite3 *db;
-	bool is_lite;	  /* of rocm-trace-lite */
-	bool is_ours;	  /* of rtl export */
-	int64_t only_pid; /* of all rows, where there is one; else TRACE_NO_NUMBER */
+	bool is_lite;	  /* rocm-trace-lite wrote the file */
+	bool is_ours;	  /* rtl export wrote the file */
+	int64_t only_pid; /* the pid of all rows if there is only one, else TRACE_NO_NUMBER */
 };
 
 static void reading_done(struct reading *r)
@@ -46,8 +46,8 @@ static int check_times(
 
 /* ---- calls and ranges ---- */
 
-/* "rank 3 pid 4711: recorded", which rtl export writes for each process: its rank and pid, which
- * differs from that of the rows where two nodes have the same one. */
+/* Reads "rank 3 pid 4711: recorded", which rtl export writes for each process. The pid differs from
+ * that of the rows if two nodes have the same pid. */
 static bool is_process_row(struct trace_process *process, const char *text)
 {
 	static const char end[] = ": recorded";
@@ -126,7 +126,7 @@ enum {
 	OP_BYTES,
 	OP_KERNEL,
 	OP_API_NAME,
-	OP_WORKGROUP, /* and grid, three columns each */
+	OP_WORKGROUP, /* three columns each for workgroup and grid */
 };
 
 static bool begins(const char *text, const char *prefix)
@@ -141,8 +141,8 @@ static uint32_t side(sqlite3_stmt *rows, int column)
 	return value < 0 || value > UINT32_MAX ? 0 : (uint32_t)value;
 }
 
-/* "hwq=0x7f.. wg=64,1,1 grid=128,1,1" of rocm-trace-lite; else what the launch was given, in
- * workgroups but for the launches that take work-items. */
+/* Reads "hwq=0x7f.. wg=64,1,1 grid=128,1,1" of rocm-trace-lite. Otherwise takes what the launch was
+ * given, which is in workgroups except for the launches that take work-items. */
 static void set_geometry(const struct reading *r, sqlite3_stmt *rows, struct trace_geometry *ret)
 {
 	const char *text = strstr(foreign_text(rows, OP_SIGNAL), "wg=");
@@ -180,8 +180,8 @@ static int take_kernel(struct reading *r, struct trace_process *process, sqlite3
 		.collective = TRACE_NONE};
 	int e;
 
-	/* rtl export names each operation; of several kernels of a call only one has a row there.
-	 */
+	/* rtl export names each operation; of several kernels of a call only one has a row in the
+	 * other table. */
 	if (!*name)
 		name = !r->is_ours && *foreign_text(rows, OP_KERNEL) ? foreign_text(rows, OP_KERNEL)
 								     : foreign_text(rows, OP_TYPE);
@@ -270,7 +270,7 @@ static int take_op(struct reading *r, sqlite3_stmt *rows)
 static int read_ops(struct reading *r)
 {
 	CLEANUP(foreign_end_p) sqlite3_stmt *rows = NULL;
-	/* rocm-trace-lite has the tables of calls, and does not fill them. */
+	/* rocm-trace-lite has the tables of calls but does not fill them. */
 	bool has_calls = !r->is_lite;
 	int e = foreign_ask(r->file, r->db, &rows,
 		"SELECT o.id, o.gpuId, o.queueId, o.start, o.\"end\", d.string, t.string, %s, %s, "
@@ -333,7 +333,7 @@ static int read_all(struct import_store *store, struct trace_file *file,
 	}
 	if (e == 0)
 		e = read_ops(&r);
-	/* A process that dispatched nothing is one all the same. */
+	/* A process that dispatched nothing is listed as well. */
 	if (e == 0 && !r.set.count && r.only_pid != TRACE_NO_NUMBER)
 		e = take_idle_process(&r);
 	for (size_t i = 0; i < r.set.count && e == 0; i++) {

@@ -21,7 +21,7 @@ static uint32_t turn(uint32_t value, unsigned bits)
 	return value >> bits | value << (32 - bits);
 }
 
-/* The word a is at @first of the eight that follow one another around. */
+/* The eight words are in a ring, with the word a at index @first. */
 static inline __attribute__((always_inline)) void take_round(
 	uint32_t s[8], int first, uint32_t input)
 {
@@ -47,7 +47,7 @@ static void take_block(struct sha256 *sha, const uint8_t *block)
 		       (turn(w[i - 15], 7) ^ turn(w[i - 15], 18) ^ w[i - 15] >> 3) +
 		       (turn(w[i - 2], 17) ^ turn(w[i - 2], 19) ^ w[i - 2] >> 10);
 	memcpy(s, sha->state, sizeof(s));
-	/* Eight rounds turn the words once around, so that none has to be moved. */
+	/* Eight rounds turn the ring once, so no word has to be moved. */
 	for (int i = 0; i < 64; i += 8)
 #pragma GCC unroll 8
 		for (int n = 0; n < 8; n++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* SHA-256 (FIPS 180-4), by which rtl_import knows a file again. Pure. */
+/* SHA-256 (FIPS 180-4), by which rtl_import recognises a file. Pure computation. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,5 +14,5 @@ struct sha256 {
 
 void sha256_init(struct sha256 *sha);
 void sha256_add(struct sha256 *sha, const void *bytes, size_t count);
-/* In hex, with a NUL. @sha is used up. */
+/* Writes the digest in hex with a NUL. @sha must not be used after that. */
 void sha256_end(struct sha256 *sha, char ret[SHA256_HEX_BYTES]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Traces of PyTorch's profiler (Kineto), of which other tools merge some into one. */
+/* Traces of PyTorch's profiler (Kineto), of one rank or merged by other tools. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "cli/import/trace_set.h"
 #include "proto/base/cleanup.h"
 
-#define ALL_RANKS (-1) /* the key of a process where events name no rank */
+#define ALL_RANKS (-1) /* key of a process if events name no rank */
 
 struct device {
 	int64_t id;
@@ -24,10 +24,10 @@ struct reading {
 	struct torch t;
 	struct trace_set set; /* by rank */
 	struct json_stream stream;
-	unsigned level;	    /* containers around an event; 0: not among the events */
-	unsigned capturing; /* depth of the array that becomes a text, else 0 */
+	unsigned level;	    /* containers around an event; 0: outside the events */
+	unsigned capturing; /* depth of the array that is captured as a text, else 0 */
 	enum torch_text captured;
-	bool is_first; /* of a captured array */
+	bool is_first; /* the next value is the first of a captured array */
 	struct torch_event event;
 	struct device *devices;
 	size_t device_count, device_capacity;
@@ -81,7 +81,7 @@ static int add_bytes(struct reading *r, enum torch_text text, const char *bytes,
 	return 0;
 }
 
-/* A key that comes twice: the last one stands. */
+/* If a key comes twice the last value counts. */
 static int set_text(struct reading *r, enum torch_text text, const char *bytes, size_t length)
 {
 	r->event.length[text] = 0;
@@ -93,7 +93,7 @@ static int take_number(struct reading *r, enum torch_number which, enum json_kin
 {
 	int64_t value;
 
-	/* A pid may be a text, as of "Spans", and a number a text of one. */
+	/* A pid may be a text, such as "Spans", and a number may be quoted. */
 	if ((kind != JSON_NUMBER && kind != JSON_STRING) || !decimal_whole(text, length, &value))
 		return 0;
 	r->event.number[which] = value;
@@ -141,7 +141,7 @@ static int argument_value(struct reading *r, enum json_kind kind, const char *te
 	return set_text(r, (enum torch_text)found, text, length);
 }
 
-/* A side of a grid or block. */
+/* Takes one side of a grid or block. */
 static int take_side(
 	struct reading *r, const char *text, size_t length, uint32_t *sides, uint8_t *count)
 {
@@ -195,7 +195,7 @@ static int captured_value(struct reading *r, enum json_kind kind, const char *te
 	return add_bytes(r, r->captured, words[kind], strlen(words[kind]));
 }
 
-/* What stands beside the events. */
+/* Takes a value outside the events. */
 static int top_value(struct reading *r, enum json_kind kind, const char *text, size_t length)
 {
 	struct json_stream *s = &r->stream;
@@ -227,7 +227,8 @@ static int top_value(struct reading *r, enum json_kind kind, const char *text, s
 	return 0;
 }
 
-/* Flows and metadata, of which there are as many as of all others: their ph comes first. */
+/* Returns true for flows and metadata, which are as many as all other events. Their ph comes
+ * first. */
 static bool is_left_out(const struct reading *r)
 {
 	return r->event.length[TORCH_PH] && r->t.text[r->event.at[TORCH_PH]] != 'X' &&
@@ -309,7 +310,7 @@ static int on_begin(void *context, bool is_array)
 		}
 		return 0;
 	}
-	/* The events alone are a trace, too. */
+	/* An array of events alone is a trace as well. */
 	if (is_array && (s->depth == 1 || (s->depth == 2 && JSON_IS(s, 1, "traceEvents"))))
 		r->level = s->depth;
 	else if (!is_array && s->depth == 3 && JSON_IS(s, 1, "deviceProperties")) {
@@ -320,7 +321,7 @@ static int on_begin(void *context, bool is_array)
 	return 0;
 }
 
-/* What another tool merged has the rank in each event; those of one rank know no other. */
+/* In merged traces each event has its rank; in a trace of one rank events have none. */
 static int end_event(struct reading *r)
 {
 	struct trace_process *process;
@@ -371,7 +372,8 @@ static int put_gpu(struct reading *r, int64_t gpu)
 	for (size_t i = 0; i < r->device_count; i++)
 		if (r->devices[i].id == gpu)
 			name = r->devices[i].name;
-	/* ROCm numbers agents, processors among them: the only device is meant. */
+	/* ROCm's numbers count all agents, including processors. If there is only one device, it is
+	 * meant. */
 	if (!name && r->device_count == 1)
 		name = r->devices[0].name;
 	if (r->is_simulated) {
@@ -389,8 +391,7 @@ static int prepare_process(struct reading *r, struct trace_process *p,
 	int e = 0;
 
 	p->base_ns = r->base_ns;
-	/* A thousand seconds of a million us: no machine is up for 30 years, and 1970 is longer
-	 * ago. */
+	/* 10^18 ns is a realtime: no machine has been up for 30 years, and 1970 is longer ago. */
 	p->clock = r->has_base || r->t.latest_ns > 1000000000000000000 ? IMPORT_REALTIME
 								       : IMPORT_UNKNOWN;
 	p->rank = p->key != ALL_RANKS ? p->key

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* One event of a trace of PyTorch's profiler, as far as rtl has a place for it. Pure. */
+/* One event of a trace of PyTorch's profiler, as far as rtl can store it. Pure data. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of the texts of one event. */
+/* Limit of the texts of one event. */
 #define TORCH_TEXT_BYTES (1u << 20)
 
-/* X(name, key): numbers that an event has itself, or in its args. */
+/* X(name, key): numbers of the event itself, and of its args. */
 /* clang-format off */
 #define TORCH_NUMBERS(X) \
 	X(PID, "pid") X(TID, "tid") X(ID, "id")
@@ -35,12 +35,13 @@ enum torch_text { TORCH_TEXTS(TORCH_ENUM) TORCH_ARG_TEXTS(TORCH_ENUM) TORCH_TEXT
 struct torch_event {
 	uint64_t has; /* bits of enum torch_number */
 	int64_t number[TORCH_NUMBER_COUNT];
-	uint32_t at[TORCH_TEXT_COUNT], length[TORCH_TEXT_COUNT]; /* in text; length 0: none */
+	/* range in torch.text; length 0: none */
+	uint32_t at[TORCH_TEXT_COUNT], length[TORCH_TEXT_COUNT];
 	bool has_ts, has_dur;
 	int64_t ts_ns, dur_ns;
 	uint32_t grid[3], block[3];
-	uint8_t grids, blocks; /* how many numbers of them came */
-	uint32_t used;	       /* of text */
+	uint8_t grids, blocks; /* how many of their numbers were read */
+	uint32_t used;	       /* bytes used in torch.text */
 };
 
 static inline bool torch_has(const struct torch_event *event, enum torch_number number)
@@ -48,7 +49,7 @@ static inline bool torch_has(const struct torch_event *event, enum torch_number 
 	return event->has >> number & 1;
 }
 
-/* @otherwise where it has none. */
+/* Returns @otherwise if the event has no such number. */
 static inline int64_t torch_number(
 	const struct torch_event *event, enum torch_number number, int64_t otherwise)
 {

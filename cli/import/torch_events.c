@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the events of PyTorch's profiler mean. docs/formats.md has the table. */
+/* Interprets the events of PyTorch's profiler. docs/formats.md has the table. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ enum category {
 	CATEGORY_OTHER,
 };
 
-/* The names of before PyTorch 1.13 begin with capitals. */
+/* Names before PyTorch 1.13 begin with capitals. */
 static const struct {
 	const char *name;
 	enum category category;
@@ -78,7 +78,7 @@ static int refuse(struct torch *t, const char *why)
 	return -EBADMSG;
 }
 
-/* "[R3] " stands before the names of what AORTA's script merges. */
+/* AORTA's script puts "[R3] " before the names when it merges traces. */
 static struct text name_of(const struct torch *t, const struct torch_event *event)
 {
 	struct text name = text_of(t, event, TORCH_NAME);
@@ -104,7 +104,8 @@ static int check_times(struct torch *t, const struct torch_event *event)
 	return 0;
 }
 
-/* By which calls and what they launch name each other; TraceFuse keeps what it was before. */
+/* Returns the number that links a call and what it launches. TraceFuse keeps the original number as
+ * _raw. */
 static int64_t link_of(const struct torch_event *event)
 {
 	static const enum torch_number keys[] = {TORCH_CORRELATION_RAW, TORCH_CORRELATION,
@@ -176,7 +177,7 @@ static const struct datatype *datatype_of(struct text text)
 	return NULL;
 }
 
-/* FNV-1a: the same number on all ranks of the group, and above 0. */
+/* FNV-1a. The communicator's number must be the same on all ranks of the group, and above 0. */
 static uint64_t hash_text(uint64_t hash, struct text text)
 {
 	for (size_t i = 0; i < text.length; i++)
@@ -197,7 +198,7 @@ static int put_operation(struct torch *t, struct text name, uint32_t *ret)
 	return r;
 }
 
-/* Elements as the call was given them, where the profiler has those of both sides. */
+/* Returns the number of elements as the call was given it; the profiler has those of both sides. */
 static int64_t count_of(const struct torch_event *event, struct text op, int64_t size)
 {
 	int64_t in = torch_number(event, TORCH_IN_NELEMS, TRACE_NO_NUMBER);
@@ -210,7 +211,7 @@ static int64_t count_of(const struct torch_event *event, struct text op, int64_t
 	return in == TRACE_NO_NUMBER ? out : in;
 }
 
-/* "0x" and the number of a communicator, as rtl export writes it. */
+/* Reads "0x" and the number of a communicator, as rtl export writes it. */
 static bool is_communicator(struct text name, int64_t *ret)
 {
 	char digits[20];
@@ -298,7 +299,7 @@ static int take_kernel(struct torch *t, struct trace_process *p, const struct to
 {
 	struct text name = name_of(t, event);
 	struct trace_geometry geometry = {.gpu = gpu_of(event),
-		/* Kernels that overlap on a queue have streams of their own in an export of rtl. */
+		/* In an export of rtl, kernels that overlap on a queue have their own streams. */
 		.stream = torch_number(event, TORCH_QUEUE,
 			torch_number(event, TORCH_STREAM, torch_number(event, TORCH_TID, 0)))};
 	struct trace_kernel kernel = {.start_ns = event->ts_ns,
@@ -387,7 +388,7 @@ static int take_host(struct torch *t, struct trace_process *p, const struct torc
 	int64_t id = 0;
 	int r;
 
-	/* As rtl export writes what was submitted without a call that was recorded. */
+	/* rtl export writes this for a submission whose call was not recorded. */
 	if (kind == TRACE_CALL && contains(name, "(no launch call recorded)"))
 		host.kind = TRACE_SUBMIT;
 	host.is_graph_launch = host.kind == TRACE_CALL && contains(name, "GraphLaunch");
@@ -426,7 +427,7 @@ static int add_level(struct torch *t, struct trace_process *p, const struct torc
 	return r ? r : trace_process_add_mark(p, &mark);
 }
 
-/* What PyTorch's allocator has, after it gave or got some memory of a GPU. */
+/* Takes the memory that PyTorch's allocator has after a change. */
 static int take_memory(struct torch *t, struct trace_process *p, const struct torch_event *event)
 {
 	int r;
@@ -440,7 +441,7 @@ static int take_memory(struct torch *t, struct trace_process *p, const struct to
 	return r ? r : add_level(t, p, event, TORCH_RESERVED, "reserved");
 }
 
-/* A roctx mark, as rtl export writes it. */
+/* Takes a roctx mark as rtl export writes it. */
 static int take_mark(struct torch *t, struct trace_process *p, const struct torch_event *event)
 {
 	struct torch_event mark = *event;

@@ -40,7 +40,7 @@ int trace_file_refuse(struct trace_file *file, uint64_t at, const char *format, 
 	return -EBADMSG;
 }
 
-/* Of the file as it is; also tells whether gzip wrote it. */
+/* Computes the checksum of the file itself, and finds out whether gzip wrote it. */
 static int take_checksum(struct trace_file *file, int fd)
 {
 	CLEANUP(free_p) unsigned char *buffer = malloc(READ_BYTES);
@@ -70,7 +70,7 @@ int trace_file_rewind(struct trace_file *file)
 	file->at = 0;
 	if (gzrewind(file->stream) < 0)
 		return trace_file_refuse(file, 0, "the compressed file is damaged");
-	/* U+FEFF as UTF-8, which JSON has no place for. */
+	/* U+FEFF as UTF-8, which JSON does not allow. */
 	n = gzread(file->stream, mark, sizeof(mark));
 	if (n == 3 && mark[0] == 0xef && mark[1] == 0xbb && mark[2] == 0xbf) {
 		file->at = sizeof(mark);
@@ -88,7 +88,7 @@ int trace_file_open(const char *name, struct trace_file *ret)
 	int r;
 
 	*ret = (struct trace_file){.name = name};
-	/* A FIFO would be waited for. */
+	/* open() would block on a FIFO. */
 	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return fail(ret, -errno, "cannot open: %m");
@@ -102,7 +102,7 @@ int trace_file_open(const char *name, struct trace_file *ret)
 	ret->stream = gzdopen(fd, "rb");
 	if (!ret->stream)
 		return fail(ret, -ENOMEM, "out of memory");
-	TAKE_FD(fd); /* the stream's now */
+	TAKE_FD(fd); /* the stream owns it */
 	(void)gzbuffer(ret->stream, READ_BYTES);
 	return trace_file_rewind(ret);
 }

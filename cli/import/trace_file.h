@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * A file of another tool, as the text in it: decompressed where it is of gzip, and without a mark
- * of its byte order. Its size and checksum are those of the file. One thread.
+ * A file of another tool as the text in it: decompressed if gzip wrote it, and without a byte order
+ * mark. Size and checksum are those of the file itself. Everything runs on one thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,20 +18,22 @@ struct trace_file {
 	uint64_t size;
 	char sha256[SHA256_HEX_BYTES];
 	bool is_gzip;
-	uint64_t at;			    /* bytes of its text that were given */
-	char error[TRACE_FILE_ERROR_BYTES]; /* "NAME: why", of the last thing that failed */
-	void *stream;			    /* gzFile */
+	uint64_t at;			    /* bytes of the text that were read */
+	char error[TRACE_FILE_ERROR_BYTES]; /* "NAME: why" of the last failure */
+	void *stream;			    /* a gzFile */
 };
 
-/* -ENOENT, -EISDIR, -EINVAL (no regular file), -EIO, -ENOMEM, each with its line in @ret->error. */
+/* Returns 0, the -errno of open(), -EISDIR, -EINVAL (not a regular file), -EBADMSG (it cannot be
+ * read) or -ENOMEM, each with the reason in @ret->error. */
 int trace_file_open(const char *name, struct trace_file *ret);
 void trace_file_done(struct trace_file *file);
-/* From the first byte again. */
+/* Starts over at the first byte. */
 int trace_file_rewind(struct trace_file *file);
-/* Up to @bytes of its text; 0: no more. -EBADMSG: cut, or no gzip behind its head; -EIO. */
+/* Reads up to @bytes of the text. Returns 0 at the end, or -EBADMSG with the reason in @file->error
+ * if the file cannot be read, is cut or is damaged. */
 ssize_t trace_file_read(struct trace_file *file, void *buffer, size_t bytes);
-/* Bytes that were read of the file as it is, of @size. */
+/* Returns how many bytes of the file itself, of @size, have been read. */
 uint64_t trace_file_place(const struct trace_file *file);
-/* Fills @file->error: "NAME: at byte N: why". -EBADMSG. */
+/* Sets @file->error to "NAME: at byte N: why". Returns -EBADMSG. */
 __attribute__((format(printf, 3, 4))) int trace_file_refuse(
 	struct trace_file *file, uint64_t at, const char *format, ...);

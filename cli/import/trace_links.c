@@ -6,9 +6,9 @@
 #include "cli/import/trace_process.h"
 #include "proto/base/cleanup.h"
 
-/* ---- what an interval is in ---- */
+/* ---- nesting of intervals ---- */
 
-/* The intervals of a thread that have begun, outer ones first. */
+/* The open intervals of a thread, outer ones first. */
 struct thread {
 	int64_t tid;
 	uint32_t *open;
@@ -43,8 +43,8 @@ static struct thread *find_thread(struct threads *threads, int64_t tid)
 	return threads->at + i;
 }
 
-/* By begin, outer ones first; of equal ones ranges are around operations, and these around calls.
- */
+/* Sorts by start, outer ones first. Of equal intervals, ranges are around operations, and
+ * operations around calls. */
 static int compare_hosts(const void *left, const void *right)
 {
 	const struct trace_host *a = left, *b = right;
@@ -63,7 +63,8 @@ static int compare_hosts(const void *left, const void *right)
 	return (a->detail > b->detail) - (a->detail < b->detail);
 }
 
-/* What ended before @host begins, or ends within it, is around nothing that follows. */
+/* Closes intervals that end before @host begins or within it: nothing that follows is inside
+ * them. */
 static void leave(
 	const struct trace_process *p, struct thread *thread, const struct trace_host *host)
 {
@@ -72,7 +73,7 @@ static void leave(
 
 		if (last->end_ns > host->start_ns && last->end_ns >= host->end_ns)
 			return;
-		/* One of no length may stand at the end of another. */
+		/* An interval without length may be at the end of another. */
 		if (last->end_ns == host->start_ns && host->end_ns == host->start_ns &&
 			last->start_ns < last->end_ns)
 			return;
@@ -107,7 +108,7 @@ int trace_links_nest(struct trace_process *process)
 
 		if (!thread)
 			return -ENOMEM;
-		/* Frames of Python are operations, too, and share their numbers. */
+		/* Frames of Python are operations as well, and share their numbers. */
 		host->number = ++numbers[host->kind == TRACE_PYTHON ? TRACE_OP : host->kind];
 		if (host->is_graph_launch)
 			host->launch = graphs++;
@@ -122,7 +123,7 @@ int trace_links_nest(struct trace_process *process)
 	return 0;
 }
 
-/* ---- who launched what ---- */
+/* ---- links from work to calls ---- */
 
 static int compare_foreign(const void *left, const void *right, void *data)
 {

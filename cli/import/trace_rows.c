@@ -17,7 +17,7 @@ struct writing {
 	struct trace_index index;
 	uint32_t *number_of_call; /* by trace_host.number */
 	uint32_t *number_of_collective;
-	int64_t *time_of_collective; /* of its kernel */
+	int64_t *time_of_collective; /* start of its kernel */
 	uint32_t *host_of_collective;
 	int64_t first_ns, last_ns;
 };
@@ -91,7 +91,7 @@ static int compare_copies(const void *left, const void *right)
 
 /* ---- numbers ---- */
 
-/* Where its kernel was launched; the kernel's begin where that is not known. */
+/* Returns the time when the kernel was launched, or its start if that is unknown. */
 static int64_t launch_time(const struct writing *w, uint32_t collective)
 {
 	uint32_t host = w->host_of_collective[collective];
@@ -123,7 +123,7 @@ static int make_room(struct writing *w)
 		       : -ENOMEM;
 }
 
-/* Calls and the collectives of kernels have numbers of one row, in the order of time. */
+/* Numbers calls and the collectives of kernels in one sequence, in the order of time. */
 static int number_calls(struct writing *w)
 {
 	struct trace_process *p = w->p;
@@ -256,7 +256,7 @@ static int put_hosts(struct writing *w)
 
 /* ---- rows of the GPU ---- */
 
-/* The number of what launched it, 0: nothing that has a row. */
+/* Returns the number of the call that launched it, or of its collective; 0: none has a row. */
 static uint32_t caller_of(
 	const struct writing *w, const struct trace_host *host, uint32_t collective)
 {
@@ -279,7 +279,7 @@ static int put_kernel(struct writing *w, const struct trace_kernel *kernel)
 	struct trace_queue *queue = p->queues + kernel->queue;
 	uint32_t at = trace_links_find(&w->index, kernel->foreign, kernel->start_ns);
 	struct trace_host *named = at == TRACE_NONE ? NULL : p->hosts + at;
-	/* A file may name the range in place of the call. */
+	/* A file may name the range instead of the call. */
 	struct trace_host *host = named && named->kind != TRACE_RANGE ? named : NULL;
 	uint32_t call = caller_of(w, host, kernel->collective);
 	int64_t range = named && !host ? named->number : kernel->range;
@@ -346,7 +346,7 @@ static int put_queue(struct writing *w, uint32_t number)
 	return database_run(put);
 }
 
-/* Where in "[4, 5, 6]" @rank is; or TRACE_NO_NUMBER. */
+/* Returns the index of @rank in "[4, 5, 6]", or TRACE_NO_NUMBER. */
 static int64_t rank_in_group(const char *ranks, int64_t rank)
 {
 	int64_t at = 0;
@@ -400,7 +400,8 @@ static int put_collective(struct writing *w, uint32_t i)
 	return database_run(more);
 }
 
-/* In the order of their kernels, by which those that have no number get one. */
+/* Writes kernels in order, so that collectives without a number get one in the order of their
+ * kernels. */
 static int put_gpu(struct writing *w)
 {
 	struct trace_process *p = w->p;
@@ -499,7 +500,7 @@ int trace_process_write(struct trace_process *process)
 
 	if (r < 0)
 		return r;
-	/* qsort() takes no NULL, be there nothing to sort. */
+	/* qsort() must not be given NULL, even for no elements. */
 	if (process->kernel_count)
 		qsort(process->kernels, process->kernel_count, sizeof(*process->kernels),
 			compare_kernels);

@@ -53,7 +53,8 @@ int trace_set_write(struct trace_set *set, struct import_store *store, struct tr
 	}
 	for (size_t i = 0; i < set->count && r == 0; i++) {
 		r = trace_process_write(set->at[i]);
-		/* Its rows are written: the next one needs the memory. */
+		/* Frees the process after its rows are written, because the next one needs the
+		 * memory. */
 		trace_process_free_p(set->at + i);
 	}
 	set->count = r == 0 ? 0 : set->count;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* The processes of one file, by what tells them apart in it. One thread. */
+/* The processes of one file, found by what tells them apart in it. Everything runs on one
+ * thread. */
 #include "cli/import/import.h"
 #include "cli/import/trace_process.h"
 
@@ -10,12 +11,13 @@ struct trace_set {
 };
 
 void trace_set_done(struct trace_set *set);
-/* The process of @key, made on first sight. As trace_process_new(). */
+/* Finds the process of @key; the first call makes it. Returns what trace_process_new() returns. */
 int trace_set_find(
 	struct trace_set *set, struct import_store *store, int64_t key, struct trace_process **ret);
 /*
- * Writes them all. -ENODATA with a line where there is no event of a GPU, unless that is allowed;
- * -EBADMSG: a time is out of range; as trace_process_write().
+ * Writes all processes. Returns 0, -ENODATA with the reason in @file->error if there is no event of
+ * a GPU and that is not allowed, -EBADMSG if a time is out of range, or what trace_process_write()
+ * returns.
  */
 int trace_set_write(struct trace_set *set, struct import_store *store, struct trace_file *file,
 	const struct import_options *options);

@@ -62,7 +62,7 @@ def as_attacker(what):
         os.write(ok, b"x")
         os.close(ok)
         while held is not ok:
-            time.sleep(3600)  # until it is killed; what it holds stays open
+            signal.pause()  # until it is killed; what it holds stays open
     finally:
         os._exit(1)
 

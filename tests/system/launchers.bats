@@ -97,7 +97,10 @@ on_a_gpu_each() { # on_a_gpu_each DATABASE RANKS: rank N has used GPU N, and no 
 	# All runners have joined before the first rank ends.
 	deepspeed_ranks 4 "$rtl" run --device soft -o t.db sh -c '
 		touch "here.$RANK"
-		until [ -e here.0 ] && [ -e here.1 ] && [ -e here.2 ] && [ -e here.3 ]; do sleep 0.05; done
+		for try in $(seq 1200); do
+			if [ -e here.0 ] && [ -e here.1 ] && [ -e here.2 ] && [ -e here.3 ]; then break; fi
+			sleep 0.05
+		done
 		exec "$0" --steps 3' "$demo"
 	[ "$(told out)" = "$(stored t.db)" ]
 	ranks_are t.db 4 deepspeed

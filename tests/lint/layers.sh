@@ -57,6 +57,13 @@ END {
 	exit bad || checked < 500
 }' || bad=1
 
+# An include names a file from the top of the tree, in one form: what a macro, include_next or a comment names, and a
+# way up or around, would not be read above.
+if grep -rnHE '^[[:space:]]*#[[:space:]]*(include_next|import|include[[:space:]]*[^[:space:]<"])|^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"](\./|[^>"]*\.\.|tests/)' \
+	shim collectord cli proto --include='*.[ch]'; then
+	bad=1
+fi
+
 # forbid PATTERN_OF_INCLUDE FILE...: none of the files may include it.
 forbid() {
 	pattern=$1
@@ -73,7 +80,8 @@ forbid 'event2/|sqlite3\.h' $(find cli -name '*.[ch]' ! -path 'cli/database/*' !
 	! -path 'cli/import/*') cli/*/command.c
 forbid 'protobuf-c|proto/wire/|stdio\.h|syslog\.h|pthread\.h' \
 	shim/capture/dispatch.[ch] shim/capture/shadow.[ch] shim/capture/intercept.[ch]
-forbid 'sqlite3\.h' collectord/main.c collectord/loop/*.[ch] collectord/service/*.[ch]
+forbid 'sqlite3\.h' collectord/main.c collectord/loop/*.[ch] collectord/service/*.[ch] collectord/channel/*.[ch] \
+	collectord/supervisor/*.[ch]
 forbid 'event2/|sys/socket\.h' collectord/store/*.[ch] collectord/recorder/*.[ch] collectord/ingest/*.[ch] \
 	collectord/catalog/*.[ch] collectord/db/*.[ch]
 forbid 'shim/|proto/|collectord/|cli/' tests/softgpu/*.[ch] tests/workload/*.[ch]
@@ -84,7 +92,7 @@ if grep -nH 'sched_yield' $(find shim -name '*.[ch]' ! -path shim/base/wait.h); 
 fi
 # The shim is a guest: it reads variables in OnLoad from the table in shim/base/config.c. These two files run
 # before that.
-if grep -nHw 'getenv' $(find shim -name '*.[ch]' ! -path shim/load/preload.c ! -path shim/wrap/hip.c); then
+if grep -nHwE '(secure_)?getenv' $(find shim -name '*.[ch]' ! -path shim/load/preload.c ! -path shim/wrap/hip.c); then
 	echo "lint.layers: the shim reads variables from the table in shim/base/config.c" >&2
 	bad=1
 fi

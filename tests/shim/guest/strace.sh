@@ -6,12 +6,14 @@
 load=$2
 guest=$build/tests/shim/guest/shim-guest
 
-# calls_of TRACE NAME: the system calls of the thread NAME. If the shim thread has had no processor, a
-# dispatching thread makes slots itself with signals blocked, which waits for nothing.
+# calls_of TRACE NAME: the system calls of the thread NAME. If the shim's thread has had no processor, a dispatching
+# thread makes slots itself: it blocks signals, and the runtime takes memory for their signals, which waits for nothing.
 calls_of()
 {
 	file=$(grep -l "PR_SET_NAME, \"$2\"" "$dir/$1".*) || die "no thread $2 in $1"
-	sed -n '/^rt_sigprocmask/d; s/^\([a-z_0-9]*\)(.*/\1/p' "$file"
+	awk '/^rt_sigprocmask\(/ { is_blocked = /~\[/; next }
+		is_blocked && /^(mmap|munmap|mprotect|brk)\(/ { next }
+		match($0, /^[a-z_0-9]+\(/) { print substr($0, 1, RLENGTH - 1) }' "$file"
 }
 
 LD_LIBRARY_PATH="$build/lib/softgpu" strace -ff -qq -o "$dir/alone" "$guest" steady \

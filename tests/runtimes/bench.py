@@ -7,10 +7,18 @@ import io
 import os
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
+
+
+# HIP's exit handler destroys what a callback on ROCr's thread may still use: alone, without rtl, 9 of 450 programs that
+# return from main() as soon as hipDeviceSynchronize() has returned crash on ROCm 7.2.4, on a loaded machine. Below
+# `rtl run` the status is a shell's.
+CRASHES_AT_EXIT = [status for number in (signal.SIGSEGV, signal.SIGABRT) for status in (-number, 128 + number)]
+RUNS_MAX = 4
 
 
 class Fault(Exception):
@@ -123,13 +131,22 @@ class Bench:
         self.watched = self.inside(
             rtl + command, {**(env or {}), "SOFTGPU_TRUTH": self.folder + "/truth/%p"}, "watched")
 
+    def until_exit(self, run, done, status):
+        """Runs it; again, and the cell says so, while it ends as the runtime does that crashes in exit()."""
+        for _ in range(RUNS_MAX):
+            shutil.rmtree(self.folder + "/alone", ignore_errors=True)
+            run()
+            if done().returncode == status or done().returncode not in CRASHES_AT_EXIT:
+                return
+            self.notes.append("ended with %d at exit, run again" % done().returncode)
+
     def run(self, command, env=None, options=(), status=0, said=bytes):
         """The program alone and below rtl: it ends the same and says the same. status: how it has to end; said:
-        what of its output is the same in every run."""
-        self.run_alone(command, env)
+        what of its output is the same in every run. A run that the runtime's own crash at exit ends is repeated."""
+        self.until_exit(lambda: self.run_alone(command, env), lambda: self.alone, status)
         if self.alone.returncode != status:
             raise Fault("alone it ends with %d: %s" % (self.alone.returncode, last_line(self.alone.stderr)))
-        self.run_watched(command, env, options)
+        self.until_exit(lambda: self.run_watched(command, env, options), lambda: self.watched, status)
         self.count()
         self.compare_ends(said)
 

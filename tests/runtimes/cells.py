@@ -531,8 +531,9 @@ def system_calls(bench):
 
     def traced(name, extra="0"):
         bench.tracer = ["strace", "-f", "-qq", "-o", "%s/%s.trace" % (bench.folder, name)]
-        run = {"us": bench.run_watched}.get(name, bench.run_alone)
-        run([scenes, "steady", "50", extra], script)
+        run, done = ((bench.run_watched, lambda: bench.watched) if name == "us" else
+                     (bench.run_alone, lambda: bench.alone))
+        bench.until_exit(lambda: run([scenes, "steady", "50", extra], script), done, 0)
         bench.tracer = []
         return traced_calls("%s/%s.trace" % (bench.folder, name))
 

@@ -67,16 +67,22 @@ await() {
 	echo "$1: build: $seconds s of processor time"
 }
 
-# run TITLE BUILD_DIR CTEST_ARG...: run, add to the totals. Tests sleep and wait a third of their time: one more
-# than there are processors keeps these busy.
+# run_ctest DIR REPORT CTEST_ARG...: tests sleep and wait a third of their time: one more than there are processors
+# keeps these busy. The report is JUnit's.
+run_ctest() {
+	local dir=$1 report=$2
+	shift 2
+	(cd "$dir" && ctest -j $((jobs + 1)) --output-on-failure --no-tests=ignore --output-junit "$report" "$@" \
+		{built}<&-) || true
+}
+
+# run TITLE BUILD_DIR CTEST_ARG...: run, add to the totals.
 run() {
-	local title=$1 dir=$2
+	local title=$1 dir=$2 total
 	shift 2
 	echo "== $title: test =="
 	[ -z "$only" ] || set -- -R "$only"
-	(cd "$dir" && ctest -j $((jobs + 1)) --output-on-failure --no-tests=ignore \
-		--output-junit junit.xml "$@" {built}<&-) || true
-	local total bad
+	run_ctest "$dir" junit.xml "$@"
 	total=$(attribute tests "$dir/junit.xml")
 	bad=$(attribute failures "$dir/junit.xml")
 	passed=$((passed + total - bad))
@@ -84,6 +90,26 @@ run() {
 	took tests
 	echo "$title: test: $took s of processor time"
 }
+
+# run_programs TITLE BUILD_DIR CTEST_ARG...: run, for tests of whole programs, which share two processors with
+# builds and other tests. A few that fail are run once more: what fails twice has failed. What passes then is listed at
+# the end, below the output of its failure, because it has a race or a deadline that is to be mended.
+run_programs() {
+	local dir=$2 bad still names
+	run "$@"
+	[ "$bad" -gt 0 ] && [ "$bad" -le "$again_max" ] || return 0
+	echo "== $1: $bad of them once more =="
+	names=$(sed 's/^[0-9]*:/  /' "$dir/Testing/Temporary/LastTestsFailed.log")
+	run_ctest "$dir" again.xml --rerun-failed
+	still=$(attribute failures "$dir/again.xml")
+	passed=$((passed + bad - still))
+	failed=$((failed - bad + still))
+	[ "$still" -eq "$bad" ] || unsteady+=$'\n'"$names"
+	took tests
+	echo "$1: once more: $took s of processor time"
+}
+again_max=3
+unsteady=""
 
 # What holds no code of ours in it need not run twice. Without --long it is the modules, and with them one program or two
 # of each kind: a start with ASan takes as long as ten without, and most tests of whole programs ask the same code again,
@@ -102,7 +128,7 @@ run_asan() {
 		return
 	fi
 	run asan build/asan -R "$leaks"
-	ASAN_OPTIONS=detect_leaks=0 run 'asan, programs' build/asan -R "$often"
+	ASAN_OPTIONS=detect_leaks=0 run_programs 'asan, programs' build/asan -R "$often"
 }
 
 export LSAN_OPTIONS=suppressions=$PWD/tests/lsan.supp:print_suppressions=0
@@ -133,7 +159,7 @@ nice -n 19 tests/runtimes/root >build/runtimes.log 2>&1 &
 unset RTL_TEST_LONG
 [ -z "$long" ] || export RTL_TEST_LONG=1
 await release
-run release build
+run_programs release build
 if [ -n "$long" ] && [ -z "$only" ]; then
 	echo "== runtimes, all of them: test =="
 	if tests/runtimes/run --long; then
@@ -165,5 +191,6 @@ run fuzz build/fuzz -R '^fuzz\.'
 # The processor time of what was started here, builds included.
 times >build/times
 awk 'NR == 2 { print "\nprocessor time: " $1 " user, " $2 " system" }' build/times
+[ -z "$unsteady" ] || printf 'failed at first, and were run once more:%s\n' "$unsteady"
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

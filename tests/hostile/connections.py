@@ -297,4 +297,4 @@ def test(street, arguments):
 
 
 if __name__ == "__main__":
-    run(test, seconds=(2, 60), crowd=(1000, 1000))
+    run(test, seconds=(1, 60), crowd=(400, 1000))

@@ -79,6 +79,10 @@ class Bench:
             "SOFTGPU_COUNT": str(gpus),
             # However loaded the machine is: the end waits until the last records are out.
             "RTL_EXIT_MS": "60000",
+            # HIP compiles kernels of its own at each start: two thirds of what a short program takes. ROCm 7 keeps
+            # them here from one program to the next, as it does in the home of a user.
+            "AMD_COMGR_CACHE": "1",
+            "AMD_COMGR_CACHE_DIR": self.built("comgr"),
         }
         self.env.update(runtime.env)
         for name in ("RTL_FRONT_END", "RTL_DEBUG"):

@@ -12,7 +12,7 @@
 #include "proto/base/cleanup.h"
 #include "proto/names/collectives.h"
 
-/* The columns of sql/collective_parts.sql and sql/kernel_collective_parts.sql. */
+/* The columns of the queries collective_parts and kernel_collective_parts. */
 enum {
 	K_ID,
 	K_LAUNCH,

@@ -98,7 +98,7 @@ static int find_root(struct query *query, struct query_pages_table *table)
 	return r ? r : table->root ? 0 : -ENOTSUP;
 }
 
-/* Sets the range to all rows, unless this connection reads a part (sql/part_begin.sql). */
+/* Sets the range to all rows, unless this connection reads a part (sql/part.sql). */
 static int find_range(struct query *query, struct query_pages_table *table)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The embedded files sql/NAME.sql: their names without the ending, and their texts. The last name
+ * The embedded queries of the folder sql: their names and their texts. A text begins after the line
+ * "-- query NAME" of its file; a file without such a line is one query of its name. The last name
  * is NULL.
  */
 

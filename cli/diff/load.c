@@ -488,7 +488,7 @@ static int load_collectives(struct diff_side *s, struct query *query,
 
 /* ---- how it was recorded ---- */
 
-/* Joins the first column of all rows of sql/@name.sql with ", ". */
+/* Joins the first column of all rows of the query @name with ", ". */
 static int load_list(struct query *query, const char *name, char **ret)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;

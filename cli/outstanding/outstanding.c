@@ -148,7 +148,7 @@ static struct outstanding_rank *find(const struct outstanding *o, int64_t proces
 
 typedef int take_row(struct outstanding *o, const struct query_rows *rows);
 
-/* Calls @take for each row of sql/@name.sql. */
+/* Calls @take for each row of the query @name. */
 static int ask(struct query *query, const char *name, struct outstanding *o, take_row *take)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;

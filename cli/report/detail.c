@@ -204,7 +204,7 @@ static int add_kernel(struct reading *r, struct report_window *window, int64_t s
 	return err ? err : add_event(r, window, event);
 }
 
-/* Columns of sql/dispatches.sql: shape, start, duration. */
+/* Columns of the query dispatches: shape, start, duration. */
 static int take_kernel(void *context, const int64_t *row, unsigned nulls)
 {
 	struct reading *r = context;

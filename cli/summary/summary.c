@@ -9,7 +9,7 @@
 #include "cli/base/array.h"
 #include "proto/base/cleanup.h"
 
-/* The columns of sql/processes.sql. */
+/* The columns of the query processes. */
 enum {
 	P_ID,
 	P_RANK,
@@ -23,7 +23,7 @@ enum {
 	P_DISPATCHED,
 };
 
-/* One row of sql/ledger.sql. The rows are kept, sorted by process, because each process looks for
+/* One row of the query ledger. The rows are kept, sorted by process, because each process looks for
  * its own. */
 struct account {
 	int64_t process_id, gpu_id;

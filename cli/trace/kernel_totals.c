@@ -9,7 +9,7 @@
 #include "cli/base/wrapping.h"
 #include "proto/base/cleanup.h"
 
-/* Columns of sql/dispatches.sql and dispatches_in_ranges.sql. */
+/* Columns of the queries dispatches and dispatches_in_ranges. */
 enum { D_SHAPE, D_START, D_DURATION, D_CALL, D_MARKER };
 
 struct pass {

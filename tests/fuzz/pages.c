@@ -23,8 +23,8 @@
 #define HEAD_BYTES 100u
 #define ROWS	   2000u
 #define PAGES_MAX  256u
-#define COLUMNS	   7 /* of tree_dispatches.sql */
-#define FOLDED	   4 /* of dispatches.sql */
+#define COLUMNS	   7 /* of the query tree_dispatches */
+#define FOLDED	   4 /* of the query dispatches */
 
 static char path[160];
 static uint8_t *good, *bad;
@@ -51,7 +51,7 @@ static bool ask_rows(struct query *query, bool is_of_sqlite, struct answer *ret)
 	return rows && rows->pages;
 }
 
-/* Those of dispatches.sql, and no other: SQLite sees that the end of a record is wrong where it is
+/* Those of the query dispatches, and no other: SQLite sees that the end of a record is wrong where it is
  * asked for what lies there. */
 static void ask_folded(struct query *query, struct answer *ret)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tests/lib/answer.h"
 
-#define TAKEN_COLUMNS 4 /* of dispatches.sql */
+#define TAKEN_COLUMNS 4 /* of the query dispatches */
 
 void answer_add(struct answer *answer, int64_t number, bool is_null)
 {

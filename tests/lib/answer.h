@@ -13,7 +13,7 @@ struct answer {
 };
 
 void answer_add(struct answer *answer, int64_t number, bool is_null);
-/* A query_fold() of dispatches.sql into a struct answer. */
+/* A query_fold() of the query dispatches into a struct answer. */
 int answer_take(void *answer, const int64_t *numbers, unsigned nulls);
 bool answer_is_same(const struct answer *a, const struct answer *b);
 

@@ -1,4 +1,7 @@
 -- SPDX-License-Identifier: MIT
+-- How well the clocks of GPUs and nodes are known.
+
+-- query clocks
 -- since 6
 -- How good the clock of each process and GPU was. The kept anchors are compared with the line that
 -- fits them best: its rate against the nominal one, and how far the worst anchor is off it.
@@ -38,3 +41,13 @@ LEFT JOIN line l ON l.process_id = k.process_id AND l.gpuId = k.gpuId
 LEFT JOIN latest ON latest.process_id = k.process_id AND latest.gpuId = k.gpuId
 LEFT JOIN rtl_process p ON p.id = k.process_id
 ORDER BY p.rank IS NULL, p.rank, k.process_id, k.gpuId;
+
+-- query clock_errors
+-- since 6
+-- How far a GPU's clock may be off the host's.
+SELECT process_id, gpuId, error_max_ns FROM rtl_clock_check ORDER BY process_id, gpuId;
+
+-- query realtime_offsets
+-- What each node's wall clock adds to its time since boot, of its last anchor.
+SELECT p.boot_id, c.realtime_ns - c.boottime_ns, max(c.boottime_ns)
+FROM rtl_clock c JOIN rtl_process p ON p.id = c.process_id GROUP BY p.boot_id;

@@ -81,7 +81,7 @@ static void ask(struct query *query, const char *name, int version)
 	while (!r && (r = query_next(rows)) > 0)
 		r = 0;
 	if (r)
-		fail_msg("schema %d, %s.sql: %s", version, name, query_error(query));
+		fail_msg("schema %d, query %s: %s", version, name, query_error(query));
 	query_rows_free_p(&rows);
 }
 
@@ -115,7 +115,7 @@ static void check_part(struct query *query, int version, int64_t rows)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (query_do(query, names[i], numbers[i], 2))
-			fail_msg("schema %d, %s.sql: %s", version, names[i], query_error(query));
+			fail_msg("schema %d, query %s: %s", version, names[i], query_error(query));
 	for (size_t i = 0; i < sizeof(asked) / sizeof(*asked); i++)
 		ask(query, asked[i], version);
 	assert_int_equal(query_number(query, "dispatch_ids", 0, &count), 0);

@@ -26,7 +26,7 @@
 
 static char folder[] = "/tmp/rtl-pages-XXXXXX", path[64];
 
-/* The columns of sql/tree_dispatches.sql; dispatches.sql has four of them. */
+/* The columns of the query tree_dispatches; dispatches has four of them. */
 static const char all[] = "shape_id, start, duration, submit, tid, marker, call";
 static const char folded[] = "shape_id, start, duration, call";
 

@@ -1,3 +1,0 @@
--- SPDX-License-Identifier: MIT
--- How many processes there are.
-SELECT count(*) FROM rtl_process;

@@ -1,3 +1,0 @@
--- SPDX-License-Identifier: MIT
--- Every text.
-SELECT id, string FROM rocpd_string ORDER BY id;

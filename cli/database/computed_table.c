@@ -5,7 +5,7 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 
-#include "cli/database/query_private.h"
+#include "cli/database/query_internal.h"
 #include "proto/base/cleanup.h"
 
 struct connection {

@@ -2,11 +2,12 @@
 #pragma once
 /*
  * Examines a database file before SQLite opens it: opening a FIFO would block for ever, and the
- * messages of SQLite for a directory or a missing file are not helpful. Must be called before this
- * process opens the file, because closing a descriptor of it later would release the locks of
- * SQLite.
+ * messages of SQLite for a directory or a missing file are not helpful; and finds which process has
+ * it open, by the locks on the files beside it. Must be called before this process opens the file,
+ * because closing a descriptor of it later would release the locks of SQLite.
  */
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "cli/database/query.h"
 
@@ -30,3 +31,17 @@ bool query_file_is_ours(const char *path);
 
 /* Returns @path as a URI for a read-only connection. NULL if memory is short. */
 char *query_file_uri(const char *path, bool is_immutable);
+
+/* SQLite keeps a shared lock on this byte of the -shm file as long as a WAL connection is open. */
+#define FILE_LOCK_SHM	    "-shm"
+#define FILE_LOCK_SHM_BYTE  128
+/* A collector locks this file from before it creates the database until it ends. */
+#define FILE_LOCK_COLLECTOR "-lock"
+
+/*
+ * Checks whether a process has a database open, or will open it: whether one has locked byte @at of
+ * the file named @path and @suffix. Any thread; like the above, before this process opens it.
+ * Returns 1, with its pid in @ret_pid, or -1 there if it is in another pid namespace; 0 if it is
+ * not locked or there is no such file; -ELOOP for a symbolic link; -ENOMEM; or -errno of open().
+ */
+int file_lock_find(const char *path, const char *suffix, off_t at, pid_t *ret_pid);

@@ -2,8 +2,11 @@
 #pragma once
 /*
  * Opens a database by the FILE or the name of a session that a user typed. A name is searched with
- * the collectors that this user may ask, then in the state directories. For verbs; prints nothing.
+ * the collectors that this user may ask, then in the state directories; without a name it is the
+ * newest. One thread, for verbs; prints nothing; waits for collectors with the client's deadlines.
  */
+#include <stdint.h>
+
 #include "cli/database/query.h"
 
 /*
@@ -38,3 +41,13 @@ char **find_stores(void);
  */
 char **find_aside(const char *folder);
 void find_files_free_p(char ***paths);
+
+/* CLOCK_REALTIME of the last change of a database or of its log; 0 if it does not exist. */
+uint64_t newest_written_ns(const char *path);
+
+/*
+ * Returns the database that was written last among those in the working folder (*.db), those of
+ * this user in the state directories, and those that this user's sessions are writing elsewhere.
+ * Allocated; NULL if there is none or memory is short.
+ */
+char *newest_database(void);

@@ -53,26 +53,26 @@ bool query_is_in_use(const struct query *query);
 uint64_t query_file_bytes(const struct query *query);
 
 /*
- * Runs the query @name of sql/. Returns 0, or -errno like query_open(). The rows must be freed before the
- * query. A query with "-- since N" returns no rows from a file of a schema before N. A query that
- * is only "SELECT columns FROM rtl_dispatch;" returns just numbers (query_integer(),
+ * Runs the query @name of sql/. Returns 0, or -errno like query_open(). The rows must be freed
+ * before the query. A query with "-- since N" returns no rows from a file of a schema before N. A
+ * query that is only "SELECT columns FROM rtl_dispatch;" returns just numbers (query_integer(),
  * query_is_null()), which for a closed file are read directly from its pages.
  */
 int query_ask(struct query *query, const char *name, struct query_rows **ret);
 /* Like query_ask(), with the number ?1. */
 int query_ask_of(struct query *query, const char *name, int64_t number, struct query_rows **ret);
 /*
- * Runs the query @name of sql/, "SELECT rtl_fold(columns) FROM ...", and calls @take for each row inside of
- * SQLite, which takes a third less time than query_next(). @take gets integers, NULL as 0 with 1 <<
- * column in @nulls; at most QUERY_FOLD_COLUMNS. If @take returns other than 0, the fold ends with
- * that value. Errors are those of query_open().
+ * Runs the query @name of sql/, "SELECT rtl_fold(columns) FROM ...", and calls @take for each row
+ * inside of SQLite, which takes a third less time than query_next(). @take gets integers, NULL as 0
+ * with 1 << column in @nulls; at most QUERY_FOLD_COLUMNS. If @take returns other than 0, the fold
+ * ends with that value. Errors are those of query_open().
  */
 #define QUERY_FOLD_COLUMNS 6
 typedef int (*query_take)(void *context, const int64_t *numbers, unsigned nulls);
 int query_fold(struct query *query, const char *name, query_take take, void *context);
 /*
- * Runs the statements of the query @name, which create temporary objects of this connection, with the
- * numbers ?1 to ?@count. No rows of the query may be open. Errors are those of query_open().
+ * Runs the statements of the query @name, which create temporary objects of this connection, with
+ * the numbers ?1 to ?@count. No rows of the query may be open. Errors are those of query_open().
  */
 int query_do(struct query *query, const char *name, const int64_t *numbers, size_t count);
 /*
@@ -95,7 +95,7 @@ int query_column_count(const struct query_rows *rows);
 const char *query_column_name(const struct query_rows *rows, int column);
 
 /*
- * Returns one number of the query @name (its first row and column) in @ret; @otherwise if there is no
- * row or it is NULL. The result is 0 or -errno.
+ * Returns one number of the query @name (its first row and column) in @ret; @otherwise if there is
+ * no row or it is NULL. The result is 0 or -errno.
  */
 int query_number(struct query *query, const char *name, int64_t otherwise, int64_t *ret);

@@ -5,7 +5,6 @@
 
 #include "cli/base/command.h"
 #include "cli/database/find_session.h"
-#include "cli/database/newest.h"
 #include "cli/base/message.h"
 #include "proto/base/cleanup.h"
 

@@ -11,7 +11,6 @@
 
 #include "cli/base/command.h"
 #include "cli/database/find_session.h"
-#include "cli/database/newest.h"
 #include "cli/base/array.h"
 #include "cli/base/options.h"
 #include "cli/live/path_set.h"

@@ -10,7 +10,7 @@
 
 #include "cli/base/message.h"
 #include "cli/collector/client.h"
-#include "cli/database/file_lock.h"
+#include "cli/database/file.h"
 #include "cli/run/run.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"

@@ -17,7 +17,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 # What reads a stranger's bytes: frames, recorders, requests, files, options.
 PARSERS = {
     "cli/base": "escape",
-    "cli/database": "file query query_pages query_rows",
+    "cli/database": "file query query_pages",
     "cli/output": "html table",
     "cli/trace": "category_file",
     "collectord/catalog": "index",
@@ -56,7 +56,7 @@ MEANT = {
     "database": "collectord/db/damaged_file collectord/catalog/index collectord/db/migrate collectord/store/recover "
                 "collectord/store/open_session collectord/store/session_row collectord/db/wal",
     "readers": "cli/database/query cli/database/file",
-    "pages": "cli/database/query_pages cli/database/query_rows"}
+    "pages": "cli/database/query cli/database/query_pages"}
 
 
 def files():

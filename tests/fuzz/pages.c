@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/database/query_private.h"
+#include "cli/database/query_internal.h"
 #include "proto/base/cleanup.h"
 #include "tests/fuzz/bench.h"
 #include "tests/fuzz/files.h"

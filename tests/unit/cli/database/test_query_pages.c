@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/database/query_private.h"
+#include "cli/database/query_internal.h"
 #include "proto/base/cleanup.h"
 #include "tests/lib/answer.h"
 

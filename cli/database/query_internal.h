@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* Shared by query.c and query_rows.c: a connection, and the rows of one query. One thread. */
+/* Shared by query.c and computed_table.c: a connection, and the rows of one query. One thread. */
 #include <sqlite3.h>
 
 #include "cli/database/query.h"
@@ -29,12 +29,3 @@ struct query_rows {
 
 /* Translates SQLite's code to ours, with a line of text. */
 int query_fail(struct query *query, int code);
-
-/* Functions of query_rows.c. */
-/*
- * If @sql asks for every dispatch and the pages of the file can be read, sets rows->pages. Returns
- * 0 or -ENOMEM.
- */
-int query_find_pages(struct query *query, const char *sql, struct query_rows *rows);
-/* Defines rtl_fold(). Returns SQLite's code. */
-int query_add_fold(struct query *query);

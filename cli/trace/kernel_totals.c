@@ -7,7 +7,100 @@
 
 #include "cli/base/array.h"
 #include "cli/base/wrapping.h"
+#include "cli/trace/host_call_key.h"
+#include "cli/trace/step_names.h"
 #include "proto/base/cleanup.h"
+
+/* ---- names of ranges ------------------------------------------------------------------- */
+
+/* Maps the ranges of a process, in which kernels were submitted, to their names. */
+struct measure_ranges {
+	struct idmap name_of; /* keyed by process and id */
+};
+
+
+static void ranges_done(struct measure_ranges *ranges)
+{
+	idmap_done(&ranges->name_of);
+}
+
+static int add_name(struct measure *m, const char *text)
+{
+	char *name = strdup(text ? text : "");
+
+	if (!name || GROW(m->markers, m->marker_count, m->marker_capacity)) {
+		free(name);
+		return -ENOMEM;
+	}
+	m->markers[m->marker_count++] = name;
+	return 0;
+}
+
+/* Maps ids of texts to names; all texts of steps have one name, "step N". */
+static int load_texts(struct query *query, const struct step_names *steps, struct measure *m,
+	struct idmap *name_of_text)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, "range_texts", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		int64_t id = query_integer(rows, 0), name = step_names_name(steps, id);
+		const char *text = step_names_text(steps, name);
+		uint32_t *at = idmap_at(name_of_text, name), value;
+
+		if (!at)
+			return -ENOMEM;
+		r = 0;
+		if (*at == IDMAP_NONE) {
+			*at = (uint32_t)m->marker_count;
+			r = add_name(m, text ? text : query_text(rows, 1));
+		}
+		value = *at;
+		at = r || name == id ? NULL : idmap_at(name_of_text, id);
+		if (at)
+			*at = value;
+	}
+	return r;
+}
+
+static int load_ranges(struct query *query, const regex_t *steps, struct measure *measure,
+	struct measure_ranges *ret)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	CLEANUP(step_names_done) struct step_names names = {0};
+	CLEANUP(idmap_done) struct idmap name_of_text = {0};
+	int r = add_name(measure, "(no range)");
+
+	if (!r)
+		r = add_name(measure, "(range without a record)");
+	if (!r)
+		r = step_names_load(query, steps, &names);
+	if (!r)
+		r = load_texts(query, &names, measure, &name_of_text);
+	if (!r)
+		r = query_ask(query, "tree_markers", &rows);
+	while (!r && (r = query_next(rows)) > 0) {
+		uint32_t *at = idmap_at(&ret->name_of,
+			host_call_key(query_integer(rows, 0), query_integer(rows, 1)));
+		uint32_t name = idmap_find(&name_of_text, query_integer(rows, 5));
+
+		if (!at)
+			return -ENOMEM;
+		*at = name == IDMAP_NONE ? MEASURE_LOST_MARKER : name;
+		r = 0;
+	}
+	return r;
+}
+
+/* Returns MEASURE_LOST_MARKER if it has no row. */
+static uint32_t find_range(const struct measure_ranges *ranges, int64_t process_id, int64_t id)
+{
+	uint32_t name = idmap_find(&ranges->name_of, host_call_key(process_id, id));
+
+	return name == IDMAP_NONE ? MEASURE_LOST_MARKER : name;
+}
+
+/* ---- the pass over the dispatches ------------------------------------------------------- */
 
 /* Columns of the queries dispatches and dispatches_in_ranges. */
 enum { D_SHAPE, D_START, D_DURATION, D_CALL, D_MARKER };
@@ -34,7 +127,7 @@ static void pass_done(struct pass *pass)
 	free(pass->shape_ids);
 	free(pass->gpu_of_lane);
 	free(pass->is_shared);
-	measure_ranges_done(&pass->ranges);
+	ranges_done(&pass->ranges);
 	idmap_done(&pass->cell_of);
 }
 
@@ -203,7 +296,7 @@ static struct measure_cell *find_cell(
 
 	if (!pass->options->by_marker || nulls & 1u << D_MARKER)
 		return shape;
-	cell.marker = measure_find_range(&pass->ranges, cell.process_id, row[D_MARKER]);
+	cell.marker = find_range(&pass->ranges, cell.process_id, row[D_MARKER]);
 	at = idmap_at(&pass->cell_of, (int64_t)((uint64_t)(shape - m->cells) << 32 | cell.marker));
 	if (!at)
 		return NULL;
@@ -366,6 +459,258 @@ static void finish_lanes(struct measure_lane *lanes, size_t count)
 }
 
 /* Copies the sums of lanes to GPUs that only one process used. */
+
+/* ---- kernels of the cells -------------------------------------------------------------- */
+
+
+/* Marks a kernel that is used, until its name is found: in a damaged file it may have no row. */
+#define NAMELESS (MEASURE_NO_KERNEL - 1)
+
+struct named {
+	int64_t id;
+	char *name, *symbol;
+};
+
+struct naming {
+	struct measure *measure;
+	struct named *at;
+	size_t count, capacity;
+	struct idmap kernel_of_id;
+	const struct measure_cell **by_kernel;
+	struct durations_room room;
+};
+
+static void naming_done(struct naming *n)
+{
+	for (size_t i = 0; i < n->count; i++) {
+		free(n->at[i].name);
+		free(n->at[i].symbol);
+	}
+	free(n->at);
+	idmap_done(&n->kernel_of_id);
+	free(n->by_kernel);
+	durations_room_done(&n->room);
+}
+
+void measure_add(struct measure_sums *to, const struct measure_sums *from)
+{
+	if (from->timed && (!to->timed || from->min_ns < to->min_ns))
+		to->min_ns = from->min_ns;
+	if (from->timed && (!to->timed || from->max_ns > to->max_ns))
+		to->max_ns = from->max_ns;
+	to->calls += from->calls;
+	to->timed += from->timed;
+	to->total_ns = wrap_plus(to->total_ns, from->total_ns);
+}
+
+int measure_percentiles(const struct measure_cell *const *cells, size_t count,
+	struct durations_room *room, struct durations_percentiles *ret)
+{
+	CLEANUP(free_p) const struct durations **lists = calloc(count + 1, sizeof(void *));
+	int r;
+
+	if (!lists)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		lists[i] = &cells[i]->durations;
+	*ret = (struct durations_percentiles){0};
+	r = durations_of(lists, count, room, ret);
+	return r == -ENODATA ? 0 : r;
+}
+
+/* ---- names ----------------------------------------------------------------------------- */
+
+static int mark_used(struct naming *n)
+{
+	const struct measure *m = n->measure;
+
+	for (size_t i = 0; i < m->cell_count; i++) {
+		uint32_t *at;
+
+		if (!m->cells[i].sums.calls)
+			continue;
+		at = idmap_at(&n->kernel_of_id, m->cells[i].kernel_id);
+		if (!at)
+			return -ENOMEM;
+		*at = NAMELESS;
+	}
+	return 0;
+}
+
+static int load_names(struct query *query, struct naming *n)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, "kernels", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		int64_t id = query_integer(rows, 0);
+		const char *name = query_text(rows, 1), *symbol = query_text(rows, 2);
+
+		r = 0;
+		if (idmap_find(&n->kernel_of_id, id) == IDMAP_NONE)
+			continue;
+		if (GROW(n->at, n->count, n->capacity))
+			return -ENOMEM;
+		n->at[n->count] =
+			(struct named){id, strdup(name ? name : ""), strdup(symbol ? symbol : "")};
+		if (!n->at[n->count].name || !n->at[n->count].symbol) {
+			n->count++;
+			return -ENOMEM;
+		}
+		n->count++;
+	}
+	return r;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct named *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
+
+	return order ? order : strcmp(x->symbol, y->symbol);
+}
+
+/*
+ * Symbols that demangle to the same name are one kernel, as in the view top; the alphabetically
+ * first one is shown.
+ */
+static int make_kernels(struct naming *n)
+{
+	struct measure *m = n->measure;
+
+	m->kernels = calloc(n->count + 1, sizeof(*m->kernels));
+	if (!m->kernels)
+		return -ENOMEM;
+	if (n->count)
+		qsort(n->at, n->count, sizeof(*n->at), compare_names);
+	for (size_t i = 0; i < n->count; i++) {
+		uint32_t *at = idmap_at(&n->kernel_of_id, n->at[i].id);
+
+		if (!at)
+			return -ENOMEM;
+		if (!m->kernel_count ||
+			strcmp(m->kernels[m->kernel_count - 1].name, n->at[i].name) != 0)
+			m->kernels[m->kernel_count++] = (struct measure_kernel){
+				.name = TAKE(n->at[i].name), .symbol = TAKE(n->at[i].symbol)};
+		*at = (uint32_t)m->kernel_count - 1;
+	}
+	return 0;
+}
+
+static void sum_cells(struct naming *n)
+{
+	struct measure *m = n->measure;
+
+	for (size_t i = 0; i < m->cell_count; i++) {
+		struct measure_cell *cell = m->cells + i;
+
+		cell->kernel = cell->sums.calls ? idmap_find(&n->kernel_of_id, cell->kernel_id)
+						: MEASURE_NO_KERNEL;
+		if (cell->kernel >= m->kernel_count)
+			cell->kernel = MEASURE_NO_KERNEL;
+		else
+			measure_add(&m->kernels[cell->kernel].sums, &cell->sums);
+	}
+}
+
+/* ---- order ----------------------------------------------------------------------------- */
+
+static int compare_totals(const void *a, const void *b, void *context)
+{
+	const struct measure *m = context;
+	const struct measure_kernel *x = m->kernels + *(const uint32_t *)a;
+	const struct measure_kernel *y = m->kernels + *(const uint32_t *)b;
+
+	if (x->sums.total_ns != y->sums.total_ns)
+		return x->sums.total_ns < y->sums.total_ns ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+/* The longest time first; cells refer to kernels by position. */
+static int order_kernels(struct measure *m)
+{
+	CLEANUP(free_p) uint32_t *order = calloc(m->kernel_count + 1, sizeof(*order));
+	CLEANUP(free_p) uint32_t *place = calloc(m->kernel_count + 1, sizeof(*place));
+	struct measure_kernel *kernels = calloc(m->kernel_count + 1, sizeof(*kernels));
+
+	if (!order || !place || !kernels) {
+		free(kernels);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < m->kernel_count; i++)
+		order[i] = i;
+	if (m->kernel_count)
+		qsort_r(order, m->kernel_count, sizeof(*order), compare_totals, m);
+	for (uint32_t i = 0; i < m->kernel_count; i++) {
+		kernels[i] = m->kernels[order[i]];
+		place[order[i]] = i;
+	}
+	free(m->kernels);
+	m->kernels = kernels;
+	for (size_t i = 0; i < m->cell_count; i++)
+		if (m->cells[i].kernel != MEASURE_NO_KERNEL)
+			m->cells[i].kernel = place[m->cells[i].kernel];
+	return 0;
+}
+
+static int compare_cells(const void *a, const void *b)
+{
+	const struct measure_cell *x = *(const struct measure_cell *const *)a;
+	const struct measure_cell *y = *(const struct measure_cell *const *)b;
+
+	return (x->kernel > y->kernel) - (x->kernel < y->kernel);
+}
+
+static int find_percentiles(struct naming *n)
+{
+	struct measure *m = n->measure;
+	size_t count = 0, end;
+
+	n->by_kernel = calloc(m->cell_count + 1, sizeof(*n->by_kernel));
+	if (!n->by_kernel)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->cell_count; i++)
+		if (m->cells[i].kernel != MEASURE_NO_KERNEL)
+			n->by_kernel[count++] = m->cells + i;
+	if (count)
+		qsort(n->by_kernel, count, sizeof(*n->by_kernel), compare_cells);
+	for (size_t i = 0; i < count; i = end) {
+		struct measure_kernel *kernel = m->kernels + n->by_kernel[i]->kernel;
+		int r;
+
+		for (end = i; end < count && n->by_kernel[end]->kernel == n->by_kernel[i]->kernel;)
+			end++;
+		r = measure_percentiles(
+			n->by_kernel + i, end - i, &n->room, &kernel->sums.percentiles);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+/* Joins cells, which have their sums, to kernels: one per demangled name, the longest time first. */
+static int name_kernels(struct query *query, struct measure *measure, bool wants_percentiles)
+{
+	CLEANUP(naming_done) struct naming n = {.measure = measure};
+	int r = mark_used(&n);
+
+	if (!r)
+		r = load_names(query, &n);
+	if (!r)
+		r = make_kernels(&n);
+	if (r)
+		return r;
+	sum_cells(&n);
+	r = order_kernels(measure);
+	if (!r && wants_percentiles)
+		r = find_percentiles(&n);
+	for (size_t i = 0; i < measure->kernel_count; i++)
+		measure->total_ns = wrap_plus(measure->total_ns, measure->kernels[i].sums.total_ns);
+	return r;
+}
+
+/* ---- everything ------------------------------------------------------------------------ */
+
 static void copy_lanes(const struct pass *pass)
 {
 	struct measure *m = pass->measure;
@@ -393,7 +738,7 @@ static int measure_fill(struct pass *pass)
 	if (!r && o->wants_calls)
 		r = measure_load_host(pass->query, m);
 	if (!r && o->by_marker)
-		r = measure_load_ranges(pass->query, o->steps, m, &pass->ranges);
+		r = load_ranges(pass->query, o->steps, m, &pass->ranges);
 	if (!r)
 		r = load_shapes(pass);
 	if (!r)
@@ -401,7 +746,7 @@ static int measure_fill(struct pass *pass)
 	if (!r)
 		r = measure_again(pass);
 	if (!r)
-		r = measure_name_kernels(pass->query, m, o->wants_percentiles);
+		r = name_kernels(pass->query, m, o->wants_percentiles);
 	if (!r && o->wants_calls)
 		r = measure_name_calls(pass->query, m);
 	if (r)

@@ -116,9 +116,6 @@ int measure_percentiles(const struct measure_cell *const *cells, size_t count,
 /* Returns the function of a host call (measure_call.api_id); -1 if unknown. */
 int64_t measure_api_of(const struct measure *measure, int64_t call_id);
 
-/* measure_kernels.c: joins cells, which have their sums, to kernels by name. */
-int measure_name_kernels(struct query *query, struct measure *measure, bool wants_percentiles);
-
 /* kernel_totals_calls.c */
 int measure_load_host(struct query *query, struct measure *measure);
 void measure_free_host(struct measure *measure);
@@ -126,14 +123,3 @@ void measure_free_host(struct measure *measure);
 uint32_t measure_find_host(const struct measure *measure, int64_t process_id);
 void measure_add_launch(struct measure *measure, uint32_t host, int64_t call, int64_t start_ns);
 int measure_name_calls(struct query *query, struct measure *measure);
-
-/* measure_markers.c: maps markers of a process to their names. */
-struct measure_ranges {
-	struct idmap name_of; /* keyed by process and id */
-};
-
-int measure_load_ranges(struct query *query, const regex_t *steps, struct measure *measure,
-	struct measure_ranges *ret);
-void measure_ranges_done(struct measure_ranges *ranges);
-/* Returns MEASURE_LOST_MARKER if it has no row. */
-uint32_t measure_find_range(const struct measure_ranges *ranges, int64_t process_id, int64_t id);

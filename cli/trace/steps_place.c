@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/trace/steps_private.h"
+#include "cli/trace/steps_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

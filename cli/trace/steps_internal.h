@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The parts of steps.c: what begins a step (steps_markers.c, steps_period.c), and one pass over all
- * dispatches that finds the time of each step from the work of the GPUs (steps_place.c). One
- * thread.
+ * The parts of steps.c: the period that tells what begins a step (steps_period.c), and one pass
+ * over all dispatches that finds the time of each step from the work of the GPUs (steps_place.c).
+ * One thread.
  */
 #include "cli/trace/steps.h"
 
@@ -32,11 +32,6 @@ int steps_add(struct steps *steps, struct steps_process *process, struct step st
 void steps_clear(struct steps *steps);
 const struct steps_shape *steps_find_shape(const struct steps_work *work, int64_t id);
 
-/*
- * Returns 0; -EINVAL with @error; or the errors of query_open(). Leaves steps->step_count 0 if none
- * matches.
- */
-int steps_from_markers(struct steps_work *work, const char *regex, char error[QUERY_ERROR_BYTES]);
 /* Searches a period; sets begins_step of shapes if there is one. */
 int steps_find_period(struct steps_work *work);
 /*

@@ -52,7 +52,3 @@ int report_detail_read(struct query *query, const struct categories *categories,
 	const struct collectives_report *stragglers, size_t events, uint64_t has,
 	struct report_detail *ret);
 void report_detail_done(struct report_detail *detail);
-
-/* report_windows.c: chooses the intervals. */
-void report_windows_choose(const struct timeline *timeline, const struct collectives *collectives,
-	const struct collectives_report *stragglers, struct report_detail *detail);

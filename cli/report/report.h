@@ -103,7 +103,6 @@ int report_put_tables(const struct report_file *file, size_t at, FILE *to);
 /* Write the data of the page's charts as JSON. */
 int report_put_data(const struct report_file *file, size_t at, FILE *to);
 int report_put_heat_data(const struct report_file *file, FILE *to);
-int report_put_steps_data(const struct report_file *file, FILE *to);
 
 /* Writes "rank 3, GPU 3". */
 #define REPORT_LANE_BYTES (REPLICA_NAME_BYTES + 32u)

@@ -19,11 +19,11 @@
  */
 #include <stdalign.h>
 
-#include "shim/capture/batch_state.h"
-#include "shim/capture/capture.h"
 #include "shim/base/gate.h"
-#include "shim/capture/pacing.h"
 #include "shim/base/tsc_clock.h"
+#include "shim/capture/capture.h"
+#include "shim/capture/frames.h"
+#include "shim/capture/pacing.h"
 
 /* A reference to a slot: its index + 1; 0 for none. */
 typedef uint32_t slot_ref;

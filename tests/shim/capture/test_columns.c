@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "proto/wire/frame.h"
-#include "shim/capture/batch_state.h"
+#include "shim/capture/frames.h"
 
 /* Above 2^32, since slots contain only half of an id. */
 static const uint64_t newest_call = (7ull << 32) + 5;

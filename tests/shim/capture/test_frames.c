@@ -12,7 +12,6 @@
 
 #include "proto/wire/frame.h"
 #include "shim/capture/frames.h"
-#include "shim/capture/batch_state.h"
 #include "shim/capture/harvest.h"
 
 static void dispatch_many(struct fixture *f, unsigned n)

@@ -20,7 +20,6 @@
 #include "cli/base/message.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
-#include "proto/base/close_aside.h"
 #include "proto/base/limits.h"
 
 #define STATE_BYTES_MAX	  4096u
@@ -220,15 +219,14 @@ int run_keeper_spawn(struct run_collector *collector)
 
 /*
  * We are the last to close the recorder, so its memory is freed by our process, which takes a
- * millisecond or more for a rank of 100,000 kernels. That must not happen while the collector waits
- * to hear that the command has ended, nor where its threads are woken.
+ * millisecond or more for a rank of 100,000 kernels.
  */
 static void drop(struct run_keeper *keeper, const char *name)
 {
 	for (size_t i = keeper->n_kept; i-- > 0;) {
 		if (strcmp(keeper->kept[i].name, name) != 0)
 			continue;
-		close_aside(keeper->kept[i].fd);
+		close(keeper->kept[i].fd);
 		free(keeper->kept[i].name);
 		keeper->kept[i] = keeper->kept[--keeper->n_kept];
 	}

@@ -14,7 +14,6 @@
 #include "collectord/db/wal.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
-#include "proto/base/close_aside.h"
 
 #define STEP_GONE	2 /* see commands.c */
 #define CLOSE_MORE	1
@@ -491,8 +490,9 @@ int close_session(
 		database = session_file_close(store, database);
 	/* A file that is not sealed has lost nothing: it is whole, but has a WAL beside it. */
 	answer_session(session, STORE_CLOSED, command->close_error, session->stat.line);
+	/* Frees the blocks of the log, which takes a while. */
 	if (command->log_fd >= 0)
-		close_aside(TAKE_FD(command->log_fd));
+		close(TAKE_FD(command->log_fd));
 	return database ? 0 : STEP_GONE;
 }
 

@@ -8,7 +8,6 @@
 #include "collectord/ingest/calls.h"
 #include "collectord/ingest/copies.h"
 #include "collectord/ingest/markers.h"
-#include "collectord/ingest/ingest_quota.h"
 #include "collectord/ingest/ranks.h"
 #include "collectord/ingest/recording_intervals.h"
 #include "proto/base/fault.h"
@@ -18,7 +17,8 @@
 #define LONG_DURATION UINT32_MAX
 #define LONG_SUBMIT   INT32_MIN
 
-const char ingest_no_memory[] =
+/* The message for a process whose definitions exceed the memory quota. */
+static const char no_memory[] =
 	"this user's processes have more queues and kernels than the collector keeps in memory";
 
 static int bad(char why[INGEST_WHY_BYTES], const char *text)
@@ -35,8 +35,7 @@ int ingest_reserve(struct writer *writer, uint32_t rows)
 }
 
 /* Sets start and duration. Returns the reason if the dispatch has no time. */
-static uint32_t put_times(
-	int64_t *row, struct tick_line *line, const struct ingest_dispatch *d)
+static uint32_t put_times(int64_t *row, struct tick_line *line, const struct ingest_dispatch *d)
 {
 	uint32_t untimed = d->untimed;
 	int64_t start, duration;
@@ -113,7 +112,11 @@ void ingest_put_dispatch(
 
 /* ---- dispatches ------------------------------------------------------------------------ */
 
-int ingest_find_books(struct process *process, struct define_shape *shape)
+/*
+ * Finds the ledger of the queue of @shape. -ENOMEM; -EDQUOT: the memory quota allows no more of
+ * them.
+ */
+static int find_books(struct process *process, struct define_shape *shape)
 {
 	uint64_t gpu = 1ull << shape->gpu;
 
@@ -169,13 +172,14 @@ static int resolve_shape(struct writer *writer, struct process *process, struct 
 
 	if (r < 0)
 		return r;
-	r = ingest_find_books(process, shape);
+	r = find_books(process, shape);
 	if (r < 0)
 		return r;
 	return intern_put_shape(&writer->intern, &key, &shape->shape_id);
 }
 
-int64_t ingest_next_seq(int64_t before, int64_t delta)
+/* Returns the sequence number of a record from that of the one before; -1 if it is out of range. */
+static int64_t next_seq(int64_t before, int64_t delta)
 {
 	int64_t seq;
 
@@ -197,7 +201,7 @@ static int check_dispatches(struct writer *writer, struct process *process,
 		struct define_shape *shape = defines_shape(&process->defines, d->shape[i]);
 		int r;
 
-		seq = ingest_next_seq(seq, d->seq[i]);
+		seq = next_seq(seq, d->seq[i]);
 		if (seq < 0)
 			return bad(why, "a sequence number is out of range");
 		if (!shape)
@@ -206,7 +210,7 @@ static int check_dispatches(struct writer *writer, struct process *process,
 			continue;
 		r = resolve_shape(writer, process, shape);
 		if (r == -EDQUOT)
-			return bad(why, ingest_no_memory);
+			return bad(why, no_memory);
 		if (r < 0)
 			return r;
 	}
@@ -242,7 +246,11 @@ static uint64_t duration_at(const Rtl__Dispatches *d, struct cursor *at, uint32_
 	return d->long_duration[at->long_duration++];
 }
 
-uint64_t ingest_submit_ns(const Rtl__Dispatches *d, uint32_t i, size_t *next)
+/*
+ * Returns the submit time of record @i. *@next counts the escaped times used so far; 0 before the
+ * first record.
+ */
+static uint64_t submit_at(const Rtl__Dispatches *d, uint32_t i, size_t *next)
 {
 	if (d->submit_delta_ns[i] != LONG_SUBMIT)
 		return d->submit_base_ns + (uint64_t)(int64_t)d->submit_delta_ns[i];
@@ -294,7 +302,7 @@ static __attribute__((flatten)) void put_dispatches(
 
 		if (i == at.next_run)
 			step_runs(d, &at, i);
-		seq = ingest_next_seq(seq, d->seq[i]);
+		seq = next_seq(seq, d->seq[i]);
 		row = (struct ingest_dispatch){
 			.shape_id = shape->shape_id,
 			.books = shape->books,
@@ -302,7 +310,7 @@ static __attribute__((flatten)) void put_dispatches(
 			.seq = (uint64_t)seq,
 			.start_tick = d->start_tick[i],
 			.ticks = duration_at(d, &at, i),
-			.submit_ns = ingest_submit_ns(d, i, &at.long_submit),
+			.submit_ns = submit_at(d, i, &at.long_submit),
 			.tid = at.tid_now,
 			.marker = at.marker_now,
 			.call = at.call_now,
@@ -363,7 +371,7 @@ static int take_unnumbered(struct writer *writer, struct process *process, const
 		process->ledger.loss[LEDGER_NAMES] += defines_take_left_out(&process->defines);
 		process->is_dirty = true;
 		if (r == -EDQUOT)
-			return bad(why, ingest_no_memory);
+			return bad(why, no_memory);
 		return r == -EBADMSG ? bad(why, "a definition is out of bounds") : r;
 	case RTL__FRAME__BODY_ANCHORS:
 		return take_anchors(writer, process, frame->anchors, why);
@@ -376,6 +384,96 @@ static int take_unnumbered(struct writer *writer, struct process *process, const
 		return 0; /* the loop thread has handled it */
 	case RTL__FRAME__BODY_BYE:
 		process->said_bye = true;
+		return 0;
+	default:
+		return bad(why, "a frame that no shim sends");
+	}
+}
+
+/* ---- frames over the quota ------------------------------------------------------------- */
+
+/* Number of records for which a numbered frame is charged. */
+static uint64_t record_count(const Rtl__Frame *frame)
+{
+	switch (frame->body_case) {
+	case RTL__FRAME__BODY_DISPATCHES:
+		return frame->dispatches->n;
+	case RTL__FRAME__BODY_MARKERS:
+		return frame->markers->n;
+	case RTL__FRAME__BODY_COPIES:
+		return frame->copies->n;
+	case RTL__FRAME__BODY_HOST_CALLS:
+		return frame->host_calls->n;
+	case RTL__FRAME__BODY_COLLECTIVES:
+		return frame->collectives->n;
+	default:
+		return 0;
+	}
+}
+
+/* Checks everything that can fail before the first dispatch is counted. */
+static int check_dropped(
+	struct process *process, const Rtl__Dispatches *d, char why[INGEST_WHY_BYTES])
+{
+	int64_t seq = -1;
+	int r;
+
+	for (uint32_t i = 0; i < d->n; i++) {
+		struct define_shape *shape = defines_shape(&process->defines, d->shape[i]);
+
+		seq = next_seq(seq, d->seq[i]);
+		if (seq < 0)
+			return bad(why, "a sequence number is out of range");
+		if (!shape)
+			return bad(why, "a dispatch has an undefined shape");
+		r = find_books(process, shape);
+		if (r < 0)
+			return r == -EDQUOT ? bad(why, no_memory) : r;
+	}
+	return 0;
+}
+
+static int drop_dispatches(
+	struct process *process, const Rtl__Dispatches *d, char why[INGEST_WHY_BYTES])
+{
+	int64_t seq = -1;
+	size_t next = 0;
+	int r = check_dropped(process, d, why);
+
+	for (uint32_t i = 0; r == 0 && i < d->n; i++) {
+		const struct define_shape *shape = &process->defines.shapes[d->shape[i]];
+		uint64_t submit_ns = submit_at(d, i, &next);
+
+		seq = next_seq(seq, d->seq[i]);
+		ledger_count_over_quota(
+			shape->books, (uint64_t)seq, submit_ns <= INT64_MAX ? submit_ns : 0);
+	}
+	return r;
+}
+
+/*
+ * Handles a frame of a tenant that is over its quota: it is checked as if it were stored, then
+ * counted instead. Its number counts as taken, in the same transaction. Returns 0 if all its
+ * records are counted; -EBADMSG if it is not valid; -ENOMEM: the caller rolls back.
+ */
+static int drop_over_quota(
+	struct process *process, const Rtl__Frame *frame, char why[INGEST_WHY_BYTES])
+{
+	uint64_t *loss = process->ledger.loss;
+
+	process->is_dirty = true;
+	switch (frame->body_case) {
+	case RTL__FRAME__BODY_DISPATCHES:
+		return drop_dispatches(process, frame->dispatches, why);
+	case RTL__FRAME__BODY_MARKERS:
+		loss[LEDGER_QUOTA_MARKERS] += record_count(frame);
+		return 0;
+	case RTL__FRAME__BODY_COPIES:
+		loss[LEDGER_QUOTA_COPIES] += record_count(frame);
+		return 0;
+	case RTL__FRAME__BODY_HOST_CALLS:
+	case RTL__FRAME__BODY_COLLECTIVES:
+		loss[LEDGER_QUOTA_CALLS] += record_count(frame);
 		return 0;
 	default:
 		return bad(why, "a frame that no shim sends");
@@ -442,15 +540,15 @@ static int take_numbered(struct writer *writer, struct process *process, const R
 			frame->number, process->frame);
 		return -EBADMSG;
 	}
-	if (quota_take(&writer->quota, ingest_quota_records(frame), bytes)) {
+	if (quota_take(&writer->quota, record_count(frame), bytes)) {
 		r = take_records(writer, process, frame, why);
 		/* Every other error rolls back the whole transaction. */
 		if (r == -EBADMSG)
-			quota_return(&writer->quota, ingest_quota_records(frame), bytes);
+			quota_return(&writer->quota, record_count(frame), bytes);
 	} else {
-		r = ingest_quota_drop(process, frame, why);
+		r = drop_over_quota(process, frame, why);
 		if (r == -EBADMSG)
-			quota_forget_dropped(&writer->quota, ingest_quota_records(frame));
+			quota_forget_dropped(&writer->quota, record_count(frame));
 	}
 	if (r == 0)
 		process->frame = frame->number;

@@ -34,24 +34,6 @@ struct ingest_dispatch {
 	uint32_t untimed; /* enum rtl_untimed */
 };
 
-/* Returns the sequence number of a record from that of the one before; -1 if it is out of range. */
-int64_t ingest_next_seq(int64_t before, int64_t delta);
-
-/*
- * Returns the submit time of record @i. *@next counts the escaped times used so far; 0 before the
- * first record.
- */
-uint64_t ingest_submit_ns(const Rtl__Dispatches *dispatches, uint32_t i, size_t *next);
-
-/* The message for a process whose definitions exceed the memory quota. */
-extern const char ingest_no_memory[];
-
-/*
- * Finds the ledger of the queue of @shape. -ENOMEM; -EDQUOT: the memory quota allows no more of
- * them.
- */
-int ingest_find_books(struct process *process, struct define_shape *shape);
-
 /* Makes the row of @shape findable by its contents. -ENOMEM, or database_errno(). */
 int ingest_keep_shape(
 	struct writer *writer, struct process *process, const struct define_shape *shape);

@@ -22,8 +22,8 @@ PARSERS = {
     "cli/trace": "category_file",
     "collectord/catalog": "index",
     "collectord/db": "damaged_file database intern migrate text wal",
-    "collectord/ingest": "call_arguments calls copies definitions ingest ingest_quota ledger ledger_rows "
-                         "losses markers process process_clock recording_intervals step_metrics "
+    "collectord/ingest": "call_arguments calls copies definitions ingest ledger losses "
+                         "markers process process_clock recording_intervals step_metrics "
                          "tick_conversion",
     "collectord/loop": "admission control_memory ctl peer queries recording_control request_limits "
                        "runner shim_peer",

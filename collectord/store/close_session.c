@@ -5,15 +5,15 @@
 #include <string.h>
 
 #include "collectord/db/database.h"
-#include "collectord/recorder/drain.h"
-#include "collectord/store/retention_tell.h"
-#include "proto/base/fault.h"
 #include "collectord/db/tenant_files.h"
-#include "collectord/store/internal.h"
-#include "collectord/store/degraded.h"
 #include "collectord/db/wal.h"
+#include "collectord/recorder/drain.h"
+#include "collectord/store/degraded.h"
+#include "collectord/store/internal.h"
+#include "collectord/store/retention.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
+#include "proto/base/fault.h"
 
 #define STEP_GONE	2 /* see commands.c */
 #define CLOSE_MORE	1

@@ -364,7 +364,7 @@ void answer_left(struct store *store, struct store_answer *answer);
 void answer_release(struct store *store, const struct command *command);
 void answer_drop_all(struct store *store);
 
-/* patience.c: for the opening of the file @path. */
+/* open_session.c: for the opening of the file @path. */
 const struct database_patience *store_patience(struct store *store, const char *path);
 
 /* open_session.c: finds or makes the file of @session and its row. @why: one line, or "". */

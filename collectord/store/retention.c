@@ -9,12 +9,11 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "collectord/db/hash.h"
+#include "collectord/catalog/free_space.h"
 #include "collectord/catalog/index_removed.h"
 #include "collectord/catalog/index_totals.h"
 #include "collectord/catalog/removal.h"
-#include "collectord/store/retention_tell.h"
-#include "collectord/catalog/free_space.h"
+#include "collectord/db/hash.h"
 #include "collectord/db/tenant_files.h"
 #include "collectord/store/internal.h"
 #include "proto/base/cleanup.h"
@@ -107,15 +106,90 @@ void retention_free(struct retention *retention)
 	free(retention);
 }
 
+/* ---- answers --------------------------------------------------------------------------- */
+
+static char *copy_text(const char *text)
+{
+	return text ? strdup(text) : NULL;
+}
+
+/* Answers that retention removed one session; @data is the store. */
+static void say_removed(const struct index_removed *removed, void *data)
+{
+	const struct index_entry *session = &removed->session;
+	struct store_answer answer = {
+		.kind = STORE_REMOVED,
+		.name = copy_text(session->name),
+		.job = copy_text(session->job),
+		.database = copy_text(session->database),
+		.text = copy_text(removed->why),
+		.removed =
+			{
+				.uid = session->uid,
+				.start_ns = session->start_realtime_ns,
+				.end_ns = session->end_realtime_ns,
+				.removed_ns = removed->removed_ns,
+				.stored = session->stored,
+				.bytes = session->bytes,
+			},
+	};
+
+	answer_left(data, &answer);
+}
+
+/* @why it cannot be removed. */
+static void say_kept(struct store *store, const char *database, const char *why)
+{
+	struct store_answer answer = {.kind = STORE_KEPT};
+
+	if (asprintf(&answer.text, "%s: cannot be removed: %s", database, why) < 0)
+		answer.text = NULL;
+	answer_left(store, &answer);
+}
+
+/* True for a reader or a full disk: sessions that store are told of those. */
+static bool passes(int error)
+{
+	return error == -EBUSY || error == -ENOMEM || error == -ENOSPC;
+}
+
+void retention_say_index(struct store *store, int error)
+{
+	const char *path = index_file_path(store->index);
+	struct store_answer answer = {.kind = STORE_KEPT};
+	int gone = error ? storage_check_file(path) : 0;
+
+	error = gone < 0 ? gone : error; /* SQLite only reports that it may not write to the file */
+	if (passes(error) || error == store->index_error)
+		return;
+	store->index_error = error;
+	if ((error ? asprintf(&answer.text,
+			     "%s: %s: no closed session is removed, and new ones are not listed, "
+			     "until "
+			     "the collector is started again",
+			     path, session_file_explain(error))
+		   : asprintf(&answer.text, "%s: it is as it should be again", path)) < 0)
+		answer.text = NULL;
+	answer_left(store, &answer);
+}
+
+static const char *explain(int error)
+{
+	return error == -ELOOP	       ? "it is a symbolic link, or lies behind one"
+	       : error == -EMEDIUMTYPE ? "it is not a database of rtl"
+	       : error == -EPERM       ? "it is not ours"
+				       : session_file_explain(error);
+}
+
 /* ---- removals ------------------------------------------------------------------------------ */
 
 static void finish(struct store *store, const char *database, int error)
 {
 	if (error < 0 && error != -ENOENT)
-		retention_say_kept(store, database, retention_explain(error));
+		say_kept(store, database, explain(error));
 	else if (index_end_removal(store->index, database) == 0)
 		(void)index_each_removed(
-			store->index, database, SESSIONS_REMOVED_MAX, retention_say_removed, store);
+			store->index, database, SESSIONS_REMOVED_MAX, say_removed, store);
 }
 
 /* Starts the removal of a database that the index lists as going. If there is no place, the next
@@ -211,8 +285,7 @@ static int settle(struct store *store)
 	store->retention->pass_ns = r == 0 ? 0 : clock_monotonic_ns() + LOOK_NS;
 	if (r < 0)
 		return r;
-	(void)index_each_removed(
-		store->index, NULL, SESSIONS_REMOVED_MAX, retention_say_removed, store);
+	(void)index_each_removed(store->index, NULL, SESSIONS_REMOVED_MAX, say_removed, store);
 	(void)index_each_going(store->index, begin, store);
 	await(store, 0, GOING_NS);
 	(void)index_unkeep(store->index, NULL);
@@ -234,8 +307,7 @@ bool retention_take_gone(struct store *store, const char *database)
 					 of it */
 	if (index_take_gone(store->index, database, "its file was taken away") < 0)
 		return false;
-	(void)index_each_removed(
-		store->index, database, SESSIONS_REMOVED_MAX, retention_say_removed, store);
+	(void)index_each_removed(store->index, database, SESSIONS_REMOVED_MAX, say_removed, store);
 	return true;
 }
 
@@ -267,11 +339,11 @@ static bool is_open_here(const struct store *store, const char *path)
 
 static int keep(struct store *store, const char *database, int error)
 {
-	const char *why = error == -EBUSY ? is_read : retention_explain(error);
+	const char *why = error == -EBUSY ? is_read : explain(error);
 
 	store->retention->has_readers |= error == -EBUSY;
 	if (error != -EBUSY)
-		retention_say_kept(store, database, why);
+		say_kept(store, database, why);
 	return index_keep(store->index, database, why);
 }
 

@@ -57,3 +57,9 @@ void retention_finish(struct store *store);
 
 /* CLOCK_MONOTONIC of the next step; UINT64_MAX: never. */
 uint64_t retention_next_ns(const struct store *store);
+
+/*
+ * Answers once that the index cannot be read or written, without which nothing is removed, and
+ * again when it can be written (@error is 0). Errors that pass by themselves are not reported.
+ */
+void retention_say_index(struct store *store, int error);

@@ -14,7 +14,6 @@
 #include "collectord/db/database.h"
 #include "collectord/db/watched_vfs.h"
 #include "collectord/store/retention.h"
-#include "collectord/store/retention_tell.h"
 #include "collectord/catalog/free_space.h"
 #include "collectord/store/internal.h"
 #include "proto/base/cleanup.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,7 +12,6 @@
 
 #include "collectord/service/lock_file.h"
 #include "collectord/service/config.h"
-#include "collectord/store/heap.h"
 #include "collectord/service/limit_options.h"
 #include "collectord/service/links.h"
 #include "collectord/service/listen.h"
@@ -415,11 +415,11 @@ int main(int argc, char **argv)
 
 	standard_fds_hold();
 	clock_find_shift();
-	heap_keep();
+	/* Frames go from one thread to the other: one heap for both grows least. */
+	(void)mallopt(M_ARENA_MAX, 1);
 	config_parse(&config, argc, argv);
 	if (config.is_check)
 		return EXIT_SUCCESS;
-	heap_touch();
 	if (config.private_session)
 		make_way();
 	log_init(config.is_verbose);

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "collectord/db/database.h"
-#include "collectord/store/heap.h"
 #include "collectord/ingest/ingest.h"
 #include "collectord/store/internal.h"
 #include "collectord/store/degraded.h"
@@ -542,7 +541,6 @@ static int work_next(struct store *store, struct store_database *database, bool 
 	if (!database->todo.first || (!is_last && is_behind_a_drain(database)))
 		return 0;
 	store_beat(store);
-	heap_touch();
 	command = command_list_take(&database->todo);
 	database->current = command;
 	is_over = !is_last && is_a_turn(command);

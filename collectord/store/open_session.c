@@ -70,6 +70,7 @@ bool session_file_may_renew(const struct store *store, const char *path)
  * A process that may read a file may lock it, and the store thread waits while it opens the file.
  * This limits the time that the thread waits for the files of one user, however many they are.
  */
+
 /* STORE/UID/NAME: returns the uid as which the owner of the folder counts. */
 static uid_t find_user(const struct store *store, const char *path)
 {

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectord/store/heap.h"
 #include "collectord/store/internal.h"
 #include "collectord/db/text.h"
 #include "proto/base/cleanup.h"
@@ -253,7 +252,6 @@ int store_process_frames(struct store_process *process, uint8_t *frames, size_t 
 	size_t all;
 	bool is_full;
 
-	heap_touch(); /* touches pages for the frames to come */
 	if (!command) {
 		free(frames);
 		return -ENOMEM;

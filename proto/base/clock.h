@@ -51,9 +51,3 @@ static inline uint64_t clock_realtime_ns(void)
 {
 	return clock_read_ns(CLOCK_REALTIME);
 }
-
-/* The processor time of the calling thread: no time of day, and a system call. */
-static inline uint64_t clock_thread_ns(void)
-{
-	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
-}

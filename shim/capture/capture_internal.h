@@ -145,8 +145,6 @@ struct capture_queue {
 /* Slots whose signals are allocated at once: 256 KiB. */
 #define SIGNALS_OF_CHUNK  4096u
 #define SIGNAL_CHUNKS	  32u
-/* Size of HIP's rings. A program that creates a longer ring is about to fill it. */
-#define RING_PACKETS_LONG 16384u
 /* Signals that the device may still write to, kept out of use for a while. */
 #define QUARANTINE_MAX	  4096u
 
@@ -194,11 +192,6 @@ struct capture {
 	 * producer takes a whole chain with an exchange.
 	 */
 	alignas(CACHE_LINE_BYTES) _Atomic slot_ref ready[READY_LOTS];
-	/*
-	 * long_ring.h: packets of a long ring that the runtime is creating, and of one that the
-	 * shim thread has not seen yet.
-	 */
-	_Atomic uint32_t ring_expected, ring_news;
 
 	_Atomic uint32_t holders_lock; /* front_end.c: protects the number of holders of a queue */
 
@@ -323,10 +316,6 @@ slot_ref pool_grow(struct capture *c, struct capture_queue *q);
  * nothing to do or nothing left. Takes the harvest lock itself, for a short time.
  */
 bool pool_provide(struct capture *c);
-/* The same for a queue with a long ring, or for one that is being created. */
-bool pool_make_ring(struct capture *c);
-/* Without the lock: faults in the slots of ready lots, which a new queue will use at once. */
-void pool_touch_ready(struct capture *c);
 /* Gives a new queue its first slots; spends at most a millisecond on making them. */
 void pool_begin(struct capture *c, struct capture_queue *q);
 /* Step R: the records of @refs are in a published frame. Call pool_flush() after the last. */

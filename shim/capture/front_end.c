@@ -7,7 +7,6 @@
 #include "shim/base/wait.h"
 #include "shim/capture/capture_internal.h"
 #include "shim/capture/intercept.h"
-#include "shim/capture/long_ring.h"
 #include "shim/capture/shadow.h"
 
 /* Those that follow more queues come first. */
@@ -89,10 +88,8 @@ hsa_status_t front_ends_intercept(struct capture *c, const struct front_ends *en
 	hsa_status_t status = HSA_STATUS_ERROR;
 
 	*ret_why = ends->is_off ? ends->why : NULL;
-	if (!*ret_why) {
-		long_ring_expect(c, request->size);
+	if (!*ret_why)
 		status = intercept_front_end.create(c, request, queue);
-	}
 	if (status != HSA_STATUS_SUCCESS) {
 		if (!*ret_why)
 			*ret_why = why_not_eligible;
@@ -111,8 +108,6 @@ hsa_status_t front_ends_create(struct capture *c, const struct front_ends *ends,
 	bool is_followed;
 	hsa_status_t status;
 
-	if (ends->first)
-		long_ring_expect(c, request->size);
 	status = create_by(c, ends->first, request, queue, &is_followed);
 	*ret_why = NULL;
 	if (status != HSA_STATUS_SUCCESS)
@@ -137,8 +132,6 @@ static const char *adopt_by_any(
 {
 	const struct front_end *end[] = {ends->first, ends->fallback};
 
-	if (ends->first)
-		long_ring_expect(c, queue->size);
 	for (size_t i = 0; i < sizeof(end) / sizeof(*end); i++)
 		if (end[i] && end[i]->adopt && end[i]->adopt(c, queue, gpu) == 0)
 			return NULL;

@@ -673,8 +673,6 @@ static void shadow_touch(struct shadow_queue *s)
 	if (queue_is_dormant(s->queue))
 		return;
 	ahead_all(s->origins.near, (s->origins.near_mask + 1) * sizeof(*s->origins.near));
-	if (s->mask >= RING_PACKETS_LONG)
-		ahead_all(s->last, (s->mask + 1) * sizeof(*s->last));
 }
 
 static void shadow_end(struct shadow_queue *s)

@@ -32,8 +32,6 @@
 #define QUEUE_SLOTS_MADE  4096u
 /* At most this many more than are in flight are made for a queue: each takes time and memory. */
 #define QUEUE_SLOTS_MORE  4096u
-/* Made at once for a long ring: one allocation of the runtime, some 0.4 ms. */
-#define RING_SLOTS_MADE	  SIGNALS_OF_CHUNK
 
 static slot_ref slot_list_take(struct capture *c, struct slot_list *list)
 {
@@ -79,14 +77,13 @@ static void lot_begin(struct capture *c, uint32_t first, uint32_t count, struct 
 	}
 }
 
-/*
- * At least @keep slots remain. Takes no lock, so a thread that is preempted here holds up no other.
- */
-static bool slots_carve(struct capture *c, uint32_t count, uint32_t keep, struct slot_list *lot)
+/* Takes no lock, so a thread that is preempted here holds up no other. */
+static bool lot_carve(struct capture *c, struct slot_list *lot)
 {
+	const uint32_t count = RECORDER_SLOT_CHUNK;
 	uint32_t first;
 
-	if (!recorder_slots_carve(&c->recorder, count, keep, &first))
+	if (!recorder_slots_carve(&c->recorder, count, 0, &first))
 		return false;
 	/*
 	 * For so few pages one call costs as much as the faults on real hardware, and far less on a
@@ -96,11 +93,6 @@ static bool slots_carve(struct capture *c, uint32_t count, uint32_t keep, struct
 	signals_touch(c, first + 1, count);
 	lot_begin(c, first, count, lot);
 	return true;
-}
-
-static bool lot_carve(struct capture *c, struct slot_list *lot)
-{
-	return slots_carve(c, RECORDER_SLOT_CHUNK, 0, lot);
 }
 
 slot_ref pool_grow(struct capture *c, struct capture_queue *q)
@@ -143,21 +135,6 @@ slot_ref pool_take_ready(struct capture *c)
 			return first;
 	}
 	return 0;
-}
-
-void pool_touch_ready(struct capture *c)
-{
-	for (uint32_t i = 0; i < READY_LOTS; i++) {
-		slot_ref first = atomic_load_explicit(&c->ready[i], memory_order_relaxed);
-
-		/*
-		 * A queue may take the lot meanwhile, which does no harm. A lot that begins with a
-		 * page is new; a lot of used slots begins anywhere and needs nothing.
-		 */
-		if (first && (first - 1) % LOT_SLOTS_GROWN == 0 &&
-			first - 1 + RECORDER_SLOT_CHUNK <= RECORDER_SLOTS)
-			touch_lot(c, first, RECORDER_SLOT_CHUNK);
-	}
 }
 
 static bool queue_give_ready(struct capture *c, struct capture_queue *q)
@@ -274,17 +251,6 @@ static bool slots_steal(struct capture *c)
 
 /* ---- how many slots each queue gets ---------------------------------------------------- */
 
-static bool is_ring_long(const struct capture_queue *q)
-{
-	return q->ring_packets > RING_PACKETS_LONG;
-}
-
-/* The ring is about to be filled, and the queue has fewer slots than packets. */
-static bool is_ring_short(const struct capture_queue *q)
-{
-	return is_ring_long(q) && queue_owned(q) < q->ring_packets;
-}
-
 /* Slots that a queue gets in advance: enough for its whole ring in flight, but at most its part. */
 static uint32_t share_of(const struct capture *c, const struct capture_queue *q)
 {
@@ -301,12 +267,8 @@ void pool_begin(struct capture *c, struct capture_queue *q)
 	uint32_t most = share < q->ring_packets ? share : share + RECORDER_SLOT_CHUNK;
 	uint32_t least = most < QUEUE_SLOTS_MADE ? most : QUEUE_SLOTS_MADE;
 
-	if (is_ring_long(q))
-		atomic_store_explicit(&c->ring_expected, 0, memory_order_relaxed);
 	if (queue_needs_none(q))
 		return;
-	while (is_ring_short(q) && queue_give_loose(c, q, RECORDER_SLOT_CHUNK))
-		;
 	while (q->owned < most && queue_give_ready(c, q))
 		;
 	while (q->owned < least && queue_top_up(c, q))
@@ -349,49 +311,6 @@ static struct capture_queue *queue_in_need(struct capture *c)
 			return q;
 	}
 	return NULL;
-}
-
-static struct capture_queue *queue_of_short_ring(struct capture *c)
-{
-	uint32_t blocks = recorder_queues_used(&c->recorder);
-
-	for (uint32_t i = 0; i < blocks; i++) {
-		struct capture_queue *q = &c->queues[i];
-
-		if (queue_is_live(q) && !queue_needs_none(q) && is_ring_short(q))
-			return q;
-	}
-	return NULL;
-}
-
-static bool is_ring_short_of_slots(struct capture *c)
-{
-	uint32_t expected = atomic_load_explicit(&c->ring_expected, memory_order_relaxed);
-
-	return queue_of_short_ring(c) || c->loose.count < expected;
-}
-
-bool pool_make_ring(struct capture *c)
-{
-	struct capture_queue *q;
-	struct slot_list lot;
-	bool is_wanted;
-
-	harvest_lock_wait(c);
-	is_wanted = is_ring_short_of_slots(c);
-	harvest_lock_release(c);
-	if (!is_wanted ||
-		!slots_carve(c, RING_SLOTS_MADE, LOTS_RESERVED * RECORDER_SLOT_CHUNK, &lot))
-		return false;
-	touch_lot(c, lot.head, lot.count);
-	harvest_lock_wait(c);
-	q = queue_of_short_ring(c);
-	if (q)
-		queue_give_lot(c, q, &lot);
-	else
-		slot_list_append_chain(c, &c->loose, lot.head, lot.tail, lot.count);
-	harvest_lock_release(c);
-	return true;
 }
 
 static _Atomic slot_ref *find_empty_ready(struct capture *c)

@@ -35,28 +35,10 @@ void touch_lot(struct capture *c, slot_ref first, uint32_t count)
 	recorder_slots_touch(&c->recorder, first - 1, count);
 }
 
-static void cell_touch(const struct capture *c, uint64_t number, uint32_t records)
-{
-	/* Later frames use cells that were used before. */
-	if (number <= RECORDER_CELLS)
-		ahead_all(recorder_cell_bytes(&c->recorder, number),
-			FRAME_BYTES + records * FRAME_RECORD_BYTES);
-}
-
-void touch_cells(struct capture *c, uint32_t records)
-{
-	uint64_t number;
-
-	harvest_lock_wait(c);
-	number = c->recorder.open_frame;
-	harvest_lock_release(c);
-	/* A thread may fill one meanwhile, which does no harm. */
-	for (uint32_t i = 0; i < records / FRAME_RECORDS_MAX; i++)
-		cell_touch(c, number + i, FRAME_RECORDS_MAX);
-}
-
 void touch_cell(const struct capture *c, uint32_t records)
 {
-	if (records >= FRAME_RECORDS_FEW)
-		cell_touch(c, c->recorder.open_frame, records);
+	/* Later frames use cells that were used before. */
+	if (records >= FRAME_RECORDS_FEW && c->recorder.open_frame <= RECORDER_CELLS)
+		ahead_all(recorder_cell_bytes(&c->recorder, c->recorder.open_frame),
+			FRAME_BYTES + records * FRAME_RECORD_BYTES);
 }

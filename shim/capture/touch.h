@@ -21,9 +21,6 @@ bool touch_is_flood(const struct capture *c);
 /* Populates a lot that was never used and is about to be. Shim thread. */
 void touch_lot(struct capture *c, slot_ref first, uint32_t count);
 
-/* Populates the cells for frames of @records records. Takes the harvest lock for a moment. */
-void touch_cells(struct capture *c, uint32_t records);
-
 /*
  * Populates the cell of the next frame, which will have @records. Holder of the harvest lock, not
  * on the dispatch path.

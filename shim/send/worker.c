@@ -22,7 +22,6 @@
 #include "shim/base/fd.h"
 #include "shim/base/gate.h"
 #include "shim/capture/harvest.h"
-#include "shim/capture/long_ring.h"
 #include "shim/capture/pacing.h"
 #include "shim/base/wait.h"
 #include "shim/record/rank_changes.h"
@@ -328,12 +327,6 @@ static void worker_talk(struct worker *w, uint64_t now_ns)
 		atomic_store_explicit(&w->is_last_try, false, memory_order_release);
 }
 
-static bool is_ending(void)
-{
-	return atomic_load_explicit(&worker.stop_ns, memory_order_acquire) ||
-	       atomic_load_explicit(&worker.hurry_ns, memory_order_acquire);
-}
-
 static void worker_loop(struct worker *w)
 {
 	doze_open(wake_from_doze);
@@ -346,7 +339,6 @@ static void worker_loop(struct worker *w)
 			conn_tell_state(&w->conn);
 			w->next_harvest_ns = 0; /* to provide slots if the gate is open now */
 		}
-		long_ring_run(w->setup.capture, is_ending);
 		if (harvest_is_due(w, now_ns))
 			worker_harvest(w, now_ns);
 		worker_flush(w, now_ns, false);

@@ -6,7 +6,6 @@
 #include "tests/shim/capture/fixture.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -16,11 +15,9 @@
 #include "shim/base/ahead.h"
 #include "shim/capture/capture_internal.h"
 #include "shim/capture/harvest.h"
-#include "shim/capture/long_ring.h"
 #include "shim/capture/shadow.h"
 #include "shim/capture/shadow_queue.h"
 #include "shim/capture/shadow_table.h"
-#include "shim/capture/spell.h"
 #include "shim/base/thread.h"
 #include "shim/capture/touch.h"
 
@@ -201,122 +198,6 @@ static void slots_of_a_busy_queue_have_populated_pages(void **state)
 	check_against_device(c, f->reader, f->queue, 0);
 }
 
-static bool is_wanted_elsewhere(void)
-{
-	return true;
-}
-
-/* A program that creates such a long ring is about to fill it; unless nothing is recorded. */
-static void memory_for_a_long_ring_is_populated(void **state)
-{
-	struct fixture *f = *state;
-	struct capture *c = f->capture;
-	const char *cell = recorder_cell_bytes(f->recorder, f->recorder->open_frame);
-	struct synth_queue *queue[2];
-
-	for (int is_recorded = 0; is_recorded < 2; is_recorded++) {
-		const struct shadow_queue *shadow;
-		const char *lot;
-		size_t bytes;
-
-		while (pool_provide(c))
-			;
-		lot = (const char *)slot_of(c, atomic_load(&c->ready[0]));
-		if (!is_recorded)
-			gate_pause();
-		long_ring_expect(c, 2 * RING);
-		long_ring_run(c, NULL);
-		queue[is_recorded] = synth_queue_new(2 * RING);
-		assert_int_equal(synth_adopt(c, queue[is_recorded], 0), 0);
-		if (!is_recorded)
-			gate_resume();
-		shadow = shadow_table_at(c->head.shadow, queue[is_recorded]->block);
-		bytes = (shadow->mask + 1) * sizeof(*shadow->last);
-		assert_int_equal(resident(lot, LOT_BYTES), is_recorded ? LOT_BYTES : 0);
-		assert_int_equal(resident(cell, PAGE_BYTES), is_recorded ? PAGE_BYTES : 0);
-		assert_int_equal(resident(shadow->last, bytes), is_recorded ? bytes : 0);
-	}
-	for (int i = 0; i < 2; i++) {
-		uint32_t block;
-
-		shadow_front_end.release(c, synth_hsa_queue(queue[i]), &block);
-		shadow_front_end.retire(c, block);
-		synth_queue_free(queue[i]);
-	}
-}
-
-/* As many slots as packets, before the queue exists and afterwards; then no more. */
-static void long_ring_gets_a_slot_for_each_packet(void **state)
-{
-	struct fixture *f = *state;
-	struct capture *c = f->capture;
-	struct synth_queue *queue;
-	const struct capture_queue *q;
-	uint32_t before, block;
-
-	atomic_store(&c->ring_expected, RING + 1);
-	while (pool_make_ring(c))
-		;
-	assert_in_range(c->loose.count, RING + 1, RING + SIGNALS_OF_CHUNK);
-	queue = synth_queue_new(4 * RING);
-	assert_int_equal(synth_adopt(c, queue, 0), 0);
-	q = &c->queues[queue->block];
-	assert_int_equal(atomic_load(&c->ring_expected), 0);
-	assert_true(queue_owned(q) >= RING + 1);
-	assert_true(queue_owned(q) < 4 * RING);
-	while (pool_make_ring(c))
-		;
-	assert_in_range(queue_owned(q), 4 * RING, 4 * RING + SIGNALS_OF_CHUNK);
-	before = recorder_slots_used(f->recorder);
-	assert_false(pool_make_ring(c));
-	/* If the thread is wanted elsewhere, it makes none, and is not asked again. */
-	long_ring_expect(c, 8 * RING);
-	long_ring_run(c, is_wanted_elsewhere);
-	long_ring_run(c, NULL);
-	assert_int_equal(recorder_slots_used(f->recorder), before);
-	atomic_store(&c->ring_expected, 0);
-	/* Slots that it returns are used by other queues. */
-	shadow_front_end.release(c, synth_hsa_queue(queue), &block);
-	shadow_front_end.retire(c, block);
-	synth_queue_free(queue);
-	assert_true(c->loose.count >= 4 * RING);
-	queue = synth_queue_new(4 * RING);
-	assert_int_equal(synth_adopt(c, queue, 0), 0);
-	assert_true(queue_owned(&c->queues[queue->block]) >= 4 * RING);
-	assert_int_equal(recorder_slots_used(f->recorder), before);
-	shadow_front_end.release(c, synth_hsa_queue(queue), &block);
-	shadow_front_end.retire(c, block);
-	synth_queue_free(queue);
-}
-
-/* A thread that waits has lost the processor. */
-static void spell_ends_when_the_processor_is_lost(void **state)
-{
-	struct spell spell;
-
-	(void)state;
-	spell_begin(&spell);
-	poll(NULL, 0, 2 * SPELL_LOST_NS_MAX / 1000000);
-	assert_false(spell_lasts(&spell));
-}
-
-/*
- * They begin in the middle of a page. The kernel refuses that with the same error as an unknown
- * request.
- */
-static void reused_slots_are_not_populated_as_a_new_lot(void **state)
-{
-	struct fixture *f = *state;
-	slot_ref kept = atomic_exchange(&f->capture->ready[0], 2);
-	char *memory = map();
-
-	pool_touch_ready(f->capture);
-	atomic_store(&f->capture->ready[0], kept);
-	ahead_all(memory, PAGE_BYTES);
-	assert_int_equal(resident(memory, PAGE_BYTES), PAGE_BYTES);
-	munmap(memory, BYTES);
-}
-
 /* In a flood, a lot that is kept ready is used soon; otherwise it may never be. */
 static void ready_lots_are_populated_in_a_flood(void **state)
 {
@@ -460,13 +341,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(burst_gets_slots_for_the_next_one, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			slots_of_a_busy_queue_have_populated_pages, setup, teardown),
-		cmocka_unit_test(spell_ends_when_the_processor_is_lost),
-		cmocka_unit_test_setup_teardown(
-			memory_for_a_long_ring_is_populated, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			long_ring_gets_a_slot_for_each_packet, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			reused_slots_are_not_populated_as_a_new_lot, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			ready_lots_are_populated_in_a_flood, setup, teardown),
 		cmocka_unit_test_setup_teardown(

@@ -3,7 +3,7 @@
 /*
  * All that a summary tells about dispatches, in one pass over them in the order of the file: sums
  * and percentiles per kernel, the union of busy time per process and GPU and per GPU, and what host
- * calls caused. The views top and busy return the same after sorting all rows. Memory: 4 bytes per
+ * calls caused. The views top and busy return the same after sorting all rows. Memory: 8 bytes per
  * dispatch for percentiles, 16 per host call. One thread.
  */
 #include <regex.h>

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Durations of many kernels, for exact percentiles: 4 bytes each, or 8 for those of 4.3 s and more.
- * A zeroed struct is an empty list. One thread.
+ * Durations of many kernels, for exact percentiles. A zeroed struct is an empty list. One thread.
  */
 #include <stddef.h>
 #include <stdint.h>
 
-struct durations_chunk;
-
 struct durations {
-	struct durations_chunk *first, *last;
-	int64_t *long_ns; /* durations that do not fit in 4 bytes */
-	size_t count, long_count, long_capacity;
+	int64_t *ns;
+	size_t count, capacity;
 };
 
 /* Nearest rank: the least duration such that this percentage is not longer. */
@@ -22,9 +18,8 @@ struct durations_percentiles {
 
 /* Memory to join and sort lists; must be zeroed first. */
 struct durations_room {
-	uint32_t *ns, *other;
-	int64_t *long_ns;
-	size_t capacity, long_capacity;
+	int64_t *ns, *other;
+	size_t capacity;
 };
 
 /* Returns 0 or -ENOMEM. A negative duration, from a damaged file, counts as 0. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Arrays that grow so that each element is copied only a few times, however many are added. Pure
- * functions.
+ * Arrays that grow so that each element is copied only a few times, however many are added; and
+ * search in sorted ones. Pure functions.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -35,4 +35,21 @@ static inline void *grow_by_one(void *array, size_t count, size_t size)
 			}                                                                          \
 		}                                                                                  \
 		grown_;                                                                            \
+	})
+
+/*
+ * Binary search: the least index below @count for which the expression @is_before, of the index @at,
+ * is false; @count if there is none. It is true for all smaller indices and false for all others.
+ */
+#define PARTITION_POINT(count, at, is_before)                                                      \
+	({                                                                                         \
+		size_t low_ = 0, high_ = (count);                                                  \
+		while (low_ < high_) {                                                             \
+			size_t at = low_ + (high_ - low_) / 2;                                     \
+			if (is_before)                                                             \
+				low_ = at + 1;                                                     \
+			else                                                                       \
+				high_ = at;                                                        \
+		}                                                                                  \
+		low_;                                                                              \
 	})

@@ -112,18 +112,9 @@ static int load_processes(struct query *query, struct collectives *c)
 
 static uint32_t find_process(const struct collectives *c, int64_t id)
 {
-	size_t low = 0, high = c->process_count;
+	size_t at = PARTITION_POINT(c->process_count, i, c->processes[i].id < id);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (c->processes[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < c->process_count && c->processes[low].id == id ? (uint32_t)low
-								    : COLLECTIVES_NONE;
+	return at < c->process_count && c->processes[at].id == id ? (uint32_t)at : COLLECTIVES_NONE;
 }
 
 static int load_lanes(struct query *query, struct collectives *c)

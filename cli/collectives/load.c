@@ -114,22 +114,15 @@ static void end(void *context, struct sweep_lane *sweep, uint32_t tag, int64_t a
 
 static uint32_t find_lane(const struct collectives *c, int64_t process, int64_t gpu)
 {
-	size_t low = 0, high = c->lane_count;
+	const struct collectives_lane *lanes = c->lanes;
+	const struct collectives_process *of = c->processes;
+	size_t at = PARTITION_POINT(c->lane_count, i,
+		of[lanes[i].process].id < process ||
+			(of[lanes[i].process].id == process && lanes[i].gpu_id < gpu));
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct collectives_lane *lane = c->lanes + middle;
-		int64_t id = c->processes[lane->process].id;
-
-		if (id < process || (id == process && lane->gpu_id < gpu))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < c->lane_count && c->processes[c->lanes[low].process].id == process &&
-		c->lanes[low].gpu_id == gpu)
-		return (uint32_t)low;
-	return COLLECTIVES_NONE;
+	return at < c->lane_count && of[lanes[at].process].id == process && lanes[at].gpu_id == gpu
+		       ? (uint32_t)at
+		       : COLLECTIVES_NONE;
 }
 
 /* Loads the names of communication kernels. Several symbols may have the same name. */

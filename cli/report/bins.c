@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "cli/base/array.h"
+
 static size_t choose_count(const struct report_bins *b, size_t lanes)
 {
 	size_t count = b->lane_max;
@@ -93,20 +95,12 @@ void report_bins_done(struct report_bins *bins)
 
 const float *report_bins_of(const struct report_bins *bins, const struct timeline_lane *lane)
 {
-	size_t low = 0, high = bins->lanes;
+	size_t at = PARTITION_POINT(bins->lanes, i,
+		bins->process_id[i] < lane->process_id ||
+			(bins->process_id[i] == lane->process_id && bins->gpu_id[i] < lane->gpu_id));
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (bins->process_id[middle] < lane->process_id ||
-			(bins->process_id[middle] == lane->process_id &&
-				bins->gpu_id[middle] < lane->gpu_id))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == bins->lanes || bins->process_id[low] != lane->process_id ||
-		bins->gpu_id[low] != lane->gpu_id)
+	if (at == bins->lanes || bins->process_id[at] != lane->process_id ||
+		bins->gpu_id[at] != lane->gpu_id)
 		return NULL;
-	return bins->at + low * bins->count * REPORT_CLASSES;
+	return bins->at + at * bins->count * REPORT_CLASSES;
 }

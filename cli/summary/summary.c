@@ -167,17 +167,7 @@ static int add_rank(struct summary *s, const struct query_rows *rows, const stru
 /* Returns the index of the first account of @process_id or, if it has none, of the next process. */
 static size_t find_accounts(const struct accounts *accounts, int64_t process_id)
 {
-	size_t begin = 0, end = accounts->count;
-
-	while (begin < end) {
-		size_t middle = begin + (end - begin) / 2;
-
-		if (accounts->at[middle].process_id < process_id)
-			begin = middle + 1;
-		else
-			end = middle;
-	}
-	return begin;
+	return PARTITION_POINT(accounts->count, i, accounts->at[i].process_id < process_id);
 }
 
 static int add_process(

@@ -45,18 +45,10 @@ static int load_processes(struct query *query, struct timeline_host *host)
 
 const struct timeline_process *timeline_host_process(const struct timeline_host *host, int64_t id)
 {
-	size_t low = 0, high = host->process_count;
+	const struct timeline_process *processes = host->processes;
+	size_t at = PARTITION_POINT(host->process_count, i, processes[i].id < id);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (host->processes[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < host->process_count && host->processes[low].id == id ? host->processes + low
-									  : NULL;
+	return at < host->process_count && processes[at].id == id ? processes + at : NULL;
 }
 
 enum breakdown_stream timeline_stream_of(const char *collective)
@@ -97,21 +89,13 @@ enum breakdown_stream timeline_host_stream(
 {
 	int64_t id = (int64_t)((uint64_t)process_id << 40 | (uint64_t)call);
 	const struct graph_unit *unit = graph_replays_unit(&host->graphs, id, node);
-	size_t low = 0, high = host->call_count;
+	size_t at;
 
 	if (unit)
 		id = unit->launch_id;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (host->calls[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < host->call_count && host->calls[low].id == id ? host->calls[low].stream
-								   : BREAKDOWN_COMMUNICATION;
+	at = PARTITION_POINT(host->call_count, i, host->calls[i].id < id);
+	return at < host->call_count && host->calls[at].id == id ? host->calls[at].stream
+								 : BREAKDOWN_COMMUNICATION;
 }
 
 /* Adds the part of a wait that no earlier wait covers. Waits may be nested, or of several threads

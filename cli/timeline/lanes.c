@@ -91,19 +91,11 @@ static int64_t minus(int64_t a, int64_t b)
 
 static size_t find_lane(const struct timeline *t, int64_t process_id, int64_t gpu_id)
 {
-	size_t low = 0, high = t->lane_count;
+	const struct timeline_lane *lanes = t->lanes;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct timeline_lane *lane = t->lanes + middle;
-
-		if (lane->process_id < process_id ||
-			(lane->process_id == process_id && lane->gpu_id < gpu_id))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return PARTITION_POINT(t->lane_count, i,
+		lanes[i].process_id < process_id ||
+			(lanes[i].process_id == process_id && lanes[i].gpu_id < gpu_id));
 }
 
 static bool is_lane(const struct timeline *t, size_t at, int64_t process_id, int64_t gpu_id)
@@ -224,21 +216,11 @@ static int load_shapes(struct pass *pass)
 
 static const struct shape *find_shape(const struct pass *pass, int64_t id)
 {
-	size_t low = 0, high = pass->shape_count;
+	size_t at = pass->is_dense
+			    ? (size_t)id - (size_t)pass->shapes[0].id
+			    : PARTITION_POINT(pass->shape_count, i, pass->shapes[i].id < id);
 
-	if (pass->is_dense) {
-		low = (size_t)id - (size_t)pass->shapes[0].id;
-		return low < high ? pass->shapes + low : NULL;
-	}
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (pass->shapes[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < pass->shape_count && pass->shapes[low].id == id ? pass->shapes + low : NULL;
+	return at < pass->shape_count && pass->shapes[at].id == id ? pass->shapes + at : NULL;
 }
 
 /* ---- one lane ------------------------------------------------------------------------------ */

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "cli/base/array.h"
+
 #define BIT(stream) (1u << (stream))
 #define COMMUNICATION                                                                              \
 	(BIT(BREAKDOWN_ALLREDUCE) | BIT(BREAKDOWN_REDUCESCATTER) | BIT(BREAKDOWN_COMMUNICATION))
@@ -123,17 +125,8 @@ static bool is_first_after(const struct breakdown *s, size_t row, int64_t at)
  */
 static size_t search_row(const struct breakdown *s, int64_t at)
 {
-	size_t low = 0, high = s->row_at < s->count ? s->row_at + 1 : s->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->rows[middle].end_ns <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return PARTITION_POINT(s->row_at < s->count ? s->row_at + 1 : s->count, i,
+		s->rows[i].end_ns <= at);
 }
 
 static size_t find_cause_row(struct breakdown *s, int64_t at)
@@ -165,17 +158,7 @@ static void account_cause(struct breakdown *s, int64_t from, int64_t to, enum br
 
 static size_t search_wait(const struct breakdown *s, int64_t at)
 {
-	size_t low = 0, high = s->wait_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (s->waits[middle].end_ns <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return PARTITION_POINT(s->wait_count, i, s->waits[i].end_ns <= at);
 }
 
 /* The queues were empty: finds out what the host did meanwhile. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/array.h"
 #include "cli/trace/category_file.h"
 #include "proto/base/cleanup.h"
 
@@ -145,19 +146,12 @@ static const struct category *of_rule(const struct categories *c, size_t rule)
 
 const struct category *categories_of(const struct categories *categories, int64_t kernel_id)
 {
-	size_t low = 0, high = categories->count;
+	const struct kernel *kernels = categories->kernels;
+	size_t at = PARTITION_POINT(categories->count, i, kernels[i].id < kernel_id);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (categories->kernels[middle].id < kernel_id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == categories->count || categories->kernels[low].id != kernel_id)
+	if (at == categories->count || kernels[at].id != kernel_id)
 		return &other;
-	return of_rule(categories, categories->kernels[low].rule);
+	return of_rule(categories, kernels[at].rule);
 }
 
 const struct category *categories_match(

@@ -201,20 +201,12 @@ static int load_lanes(
 static struct measure_lane *find_lane(
 	struct measure_lane *lanes, size_t count, int64_t process_id, int64_t gpu_id)
 {
-	size_t low = 0, high = count;
+	size_t at = PARTITION_POINT(count, i,
+		lanes[i].process_id < process_id ||
+			(lanes[i].process_id == process_id && lanes[i].gpu_id < gpu_id));
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct measure_lane *lane = lanes + middle;
-
-		if (lane->process_id < process_id ||
-			(lane->process_id == process_id && lane->gpu_id < gpu_id))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < count && lanes[low].process_id == process_id && lanes[low].gpu_id == gpu_id)
-		return lanes + low;
+	if (at < count && lanes[at].process_id == process_id && lanes[at].gpu_id == gpu_id)
+		return lanes + at;
 	return NULL;
 }
 
@@ -266,22 +258,10 @@ static int load_shapes(struct pass *pass)
 
 static struct measure_cell *find_shape(const struct pass *pass, int64_t id)
 {
-	size_t low = 0, high = pass->shape_count;
+	size_t at = pass->is_dense ? (size_t)id - (size_t)pass->shape_ids[0]
+				   : PARTITION_POINT(pass->shape_count, i, pass->shape_ids[i] < id);
 
-	if (pass->is_dense) {
-		low = (size_t)id - (size_t)pass->shape_ids[0];
-		return low < high ? pass->measure->cells + low : NULL;
-	}
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (pass->shape_ids[middle] < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < pass->shape_count && pass->shape_ids[low] == id ? pass->measure->cells + low
-								     : NULL;
+	return at < pass->shape_count && pass->shape_ids[at] == id ? pass->measure->cells + at : NULL;
 }
 
 /*

@@ -126,23 +126,16 @@ static const struct host_call *find_call(
 	struct measure_host *host, struct host_process *process, int64_t number)
 {
 	const struct host_call *calls = host->calls + process->first;
-	size_t low = process->last, high = process->count;
+	size_t at = process->last;
 
-	for (size_t near = low; near < high && near < low + 2; near++)
+	for (size_t near = at; near < process->count && near < at + 2; near++)
 		if (calls[near].number == number) {
 			process->last = near;
 			return calls + near;
 		}
-	for (low = 0; low < high;) {
-		size_t middle = low + (high - low) / 2;
-
-		if (calls[middle].number < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	process->last = low;
-	return low < process->count && calls[low].number == number ? calls + low : NULL;
+	at = PARTITION_POINT(process->count, i, calls[i].number < number);
+	process->last = at;
+	return at < process->count && calls[at].number == number ? calls + at : NULL;
 }
 
 void measure_add_launch(struct measure *measure, uint32_t host, int64_t call, int64_t start_ns)

@@ -39,18 +39,10 @@ void replicas_done(struct replicas *replicas)
 
 struct replica_rank replicas_find(const struct replicas *replicas, int64_t process_id)
 {
-	size_t low = 0, high = replicas->count;
+	size_t at = PARTITION_POINT(replicas->count, i, replicas->at[i].process_id < process_id);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (replicas->at[middle].process_id < process_id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < replicas->count && replicas->at[low].process_id == process_id)
-		return replicas->at[low];
+	if (at < replicas->count && replicas->at[at].process_id == process_id)
+		return replicas->at[at];
 	return (struct replica_rank){0};
 }
 

@@ -50,17 +50,7 @@ static void work_done(struct steps_work *work)
 /* Returns the first process that is not before @process_id. */
 static size_t find_process(const struct steps *steps, int64_t process_id)
 {
-	size_t low = 0, high = steps->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (steps->processes[middle].process_id < process_id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return PARTITION_POINT(steps->count, i, steps->processes[i].process_id < process_id);
 }
 
 const struct steps_process *steps_of(const struct steps *steps, int64_t process_id)
@@ -74,17 +64,9 @@ const struct steps_process *steps_of(const struct steps *steps, int64_t process_
 
 const struct step *steps_find(const struct steps_process *process, int64_t time_ns)
 {
-	size_t low = 0, high = process->count;
+	size_t after = PARTITION_POINT(process->count, i, process->at[i].start_ns <= time_ns);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (process->at[middle].start_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && time_ns < process->at[low - 1].end_ns ? process->at + low - 1 : NULL;
+	return after && time_ns < process->at[after - 1].end_ns ? process->at + after - 1 : NULL;
 }
 
 struct steps_process *steps_process(struct steps *steps, int64_t process_id)
@@ -124,21 +106,10 @@ int steps_add(struct steps *steps, struct steps_process *process, struct step st
 
 const struct steps_shape *steps_find_shape(const struct steps_work *work, int64_t id)
 {
-	size_t low = 0, high = work->count;
+	size_t at = work->is_dense ? (size_t)id - (size_t)work->shapes[0].id
+				   : PARTITION_POINT(work->count, i, work->shapes[i].id < id);
 
-	if (work->is_dense) {
-		low = (size_t)id - (size_t)work->shapes[0].id;
-		return low < high ? work->shapes + low : NULL;
-	}
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (work->shapes[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < work->count && work->shapes[low].id == id ? work->shapes + low : NULL;
+	return at < work->count && work->shapes[at].id == id ? work->shapes + at : NULL;
 }
 
 static int load_shapes(struct steps_work *work)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "cli/base/array.h"
 #include "proto/base/cleanup.h"
 
 /*
@@ -61,21 +62,11 @@ static int make_cuts(struct place *place)
 /* Returns the first cut after @time_ns; dispatches come nearly in the order of their submission. */
 static size_t find_cut(struct cuts *cuts, int64_t time_ns)
 {
-	size_t low = 0, high = cuts->count;
-
 	if (cuts->last <= cuts->count &&
 		(cuts->last == cuts->count || time_ns < cuts->at[cuts->last]) &&
 		(!cuts->last || time_ns >= cuts->at[cuts->last - 1]))
 		return cuts->last;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (cuts->at[middle] <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return cuts->last = low;
+	return cuts->last = PARTITION_POINT(cuts->count, i, cuts->at[i] <= time_ns);
 }
 
 static void add_event(

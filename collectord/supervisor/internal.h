@@ -66,7 +66,13 @@ struct worker {
 	enum worker_state state;
 	pid_t pid;
 	int channel; /* -1: none */
+	/*
+	 * The end that the acceptors write to, and the one that the worker reads from. Both stay
+	 * open when a worker dies, so that the next one has the connections that lie in the door,
+	 * with the recorders of ranks that are dead by then. -1: there is no door.
+	 */
 	int door;
+	int door_exit;
 	struct ledger_tenant *page;
 	bool is_wanted;	    /* an acceptor waits for its door */
 	bool is_to_start;   /* it left something open, so it is started without a connection */

@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,7 @@ struct worker *workers_find(struct supervisor *s, uid_t owner)
 	*worker = (struct worker){.owner = owner,
 		.channel = -1,
 		.door = -1,
+		.door_exit = -1,
 		.page = ledger_find(s->ledger, owner),
 		.backoff_ns = RETRY_NS_MIN};
 	if (!worker->page) {
@@ -97,12 +99,12 @@ static size_t list_kept(
 	return n;
 }
 
-_Noreturn static void work(struct supervisor *s, struct worker *worker,
-	struct listen_sockets *sockets, int channel, int door)
+_Noreturn static void work(
+	struct supervisor *s, struct worker *worker, struct listen_sockets *sockets, int channel)
 {
 	const struct seat seat = {.owner = worker->owner,
 		.channel = channel,
-		.door = door,
+		.door = worker->door_exit,
 		.since_realtime_ns = s->since_realtime_ns,
 		.was_refused = worker->was_refused,
 		.reserve = s->reserve,
@@ -118,54 +120,75 @@ _Noreturn static void work(struct supervisor *s, struct worker *worker,
 	_exit(status);
 }
 
-/* Makes both pairs or none. */
-static int make_pairs(int channel[2], int door[2])
+static int make_door(struct worker *worker)
 {
-	int r = channel_pair(channel);
+	int pair[2], r;
 
+	if (worker->door >= 0)
+		return 0;
+	r = channel_pair(pair);
 	if (r < 0)
 		return r;
-	r = channel_pair(door);
-	if (r == 0)
-		return 0;
-	close(channel[0]);
-	close(channel[1]);
-	return r;
+	worker->door = pair[0];
+	worker->door_exit = pair[1];
+	return 0;
+}
+
+/* True if connections lie in the door. */
+static bool has_arrivals(const struct worker *worker)
+{
+	struct pollfd exit = {.fd = worker->door_exit, .events = POLLIN};
+
+	return worker->door_exit >= 0 && poll(&exit, 1, 0) == 1;
+}
+
+/*
+ * Called when no acceptor has the door. It stays open for the next worker if connections lie in it:
+ * closing the last descriptor of a connection could block.
+ */
+static void close_door(struct worker *worker)
+{
+	if (has_arrivals(worker)) {
+		worker->is_to_start = true;
+		return;
+	}
+	close_p(&worker->door);
+	close_p(&worker->door_exit);
+	worker->door = worker->door_exit = -1;
 }
 
 static int start(struct supervisor *s, struct worker *worker)
 {
 	static int keep[KEPT_TENANT_MAX + 3];
 	struct listen_sockets sockets = {.lock.fd = -1, .is_passed = s->sockets->is_passed};
-	int channel[2], door[2], r = make_pairs(channel, door);
+	int channel[2], r = make_door(worker);
 	size_t n = 2;
 
+	if (r == 0)
+		r = channel_pair(channel);
 	if (r < 0)
 		return r;
 	/* This flag tells the worker that connections may have been lost before it started. */
 	sockets.places[0].is_missing = worker->was_refused || s->sockets->places[0].is_missing;
 	keep[0] = channel[1];
-	keep[1] = door[1];
+	keep[1] = worker->door_exit;
 	if (s->reserve >= 0)
 		keep[n++] = s->reserve;
 	n = list_kept(worker, &sockets, keep, n);
 	atomic_store(&worker->page->beat_ns, clock_monotonic_ns());
 	r = process_fork(keep, n, false);
 	if (r == 0)
-		work(s, worker, &sockets, channel[1], door[1]);
+		work(s, worker, &sockets, channel[1]);
 	for (size_t i = 0; i < sockets.n_kept; i++)
 		free(sockets.kept[i].name);
 	free(sockets.kept);
 	close(channel[1]);
-	close(door[1]);
 	if (r < 0) {
 		close(channel[0]);
-		close(door[0]);
 		return r;
 	}
 	worker->pid = r;
 	worker->channel = channel[0];
-	worker->door = door[0];
 	worker->state = WORKER_STARTING;
 	worker->is_to_start = false;
 	worker->started_ns = clock_monotonic_ns();
@@ -327,6 +350,8 @@ static void check_round(struct supervisor *s, struct worker *worker)
 		if (tell(worker, CHANNEL_GO, 0, -1) < 0)
 			return;
 		worker->state = WORKER_GOING;
+	} else if (worker->state == WORKER_NONE) {
+		close_door(worker);
 	}
 	worker->round = 0;
 }
@@ -476,8 +501,7 @@ static void take_message(
 static void shut(struct worker *worker)
 {
 	close_p(&worker->channel);
-	close_p(&worker->door);
-	worker->channel = worker->door = -1;
+	worker->channel = -1;
 	worker->is_settling = false;
 	worker->round = worker->waits = 0;
 }
@@ -529,7 +553,7 @@ bool workers_ended(struct supervisor *s, pid_t pid, int status)
 {
 	struct worker *worker = s->workers;
 	uint64_t now_ns = clock_monotonic_ns();
-	bool had_open;
+	bool had_open, is_forgotten;
 
 	while (worker && worker->pid != pid)
 		worker = worker->next;
@@ -539,6 +563,7 @@ bool workers_ended(struct supervisor *s, pid_t pid, int status)
 	shut(worker);
 	indexer_tell(s, worker, ""); /* it may not have reported its last changes */
 	had_open = worker->n_kept || atomic_load(&worker->page->sessions);
+	is_forgotten = worker->state == WORKER_GOING;
 	if (status) {
 		if (now_ns - worker->started_ns > RETRY_NS_MAX)
 			worker->backoff_ns = RETRY_NS_MIN;
@@ -553,7 +578,11 @@ bool workers_ended(struct supervisor *s, pid_t pid, int status)
 	worker->pid = 0;
 	worker->state = WORKER_NONE;
 	s->n_workers--;
-	worker->is_to_start = status && had_open;
+	worker->is_to_start = (status && had_open) || has_arrivals(worker);
+	if (is_forgotten)
+		close_door(worker);
+	else if (!worker->is_to_start && !s->is_stopping)
+		ask_acceptors(s, worker, CHANNEL_FORGET); /* check_round() closes the door */
 	workers_start(s);
 	return true;
 }

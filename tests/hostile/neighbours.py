@@ -68,6 +68,16 @@ def workers_of(pid):
     return found
 
 
+def worker_of(pid, store, user):
+    """The one that has this user's index open."""
+    for worker in workers_of(pid):
+        for fd in glob.glob("/proc/%d/fd/*" % worker):
+            with contextlib.suppress(OSError):
+                if os.readlink(fd) == "%s/.index-%d" % (store, user.uid):
+                    return worker
+    return None
+
+
 class Tenant(Database):
     """One rank of @uid, in a session of its own."""
 

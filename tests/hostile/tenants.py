@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
 """A tenant is a process: what holds up one user's worker holds up nobody else.
 
-usage: tenants.py linger|flush|log|recorder|kills|many|crowd|index --build DIR
+usage: tenants.py linger|flush|log|recorder|kills|door|many|crowd|index --build DIR
   linger  connections that hold a socket whose close waits for ten minutes, hung up unread
   flush   the same with a file of a mount that never answers FLUSH
   log     the attacker reads the log of its own database with O_DIRECT into a page that never comes,
           so that who writes to it waits
   recorder  the same with the memory of its own rank's recorder, which then dies
   kills   supervisor, workers and all of them are killed again and again, under tenants that store
+  door    a rank is killed while its first connection waits for a worker that is killed, too: the next worker
+          stores what the rank had recorded
   many    tenants with ranks of their own, all at once; what their workers take is printed, and after
           these have died all that was closed is told of
   crowd   more users than there may be workers: one that has nothing open makes way, and only such a one
@@ -30,7 +32,7 @@ import sys
 import time
 
 import wire
-from neighbours import read_status, workers_of
+from neighbours import read_status, worker_of, workers_of
 from node import DEADLINE_S, fail, is_long, reap, told, wait_for
 from service import Supervised, User, run
 from stuck_files import FLUSH, READ, StuckFolder, lingering_socket
@@ -241,6 +243,37 @@ def kills(service):
         len(users), ", ".join("%s %d times" % pair for pair in killed.items()), kernels))
 
 
+def door(service):
+    process = service.start()
+    service.sessions(HONEST)
+    wait_for("a worker", lambda: worker_of(process.pid, service.store, HONEST))
+    worker = worker_of(process.pid, service.store, HONEST)
+    os.kill(worker, signal.SIGSTOP)
+    progress = os.path.join(service.work, "progress")
+    with open(progress, "wb") as file:
+        os.chown(file.name, HONEST.uid, HONEST.uid)
+    shim = service.spawn(HONEST, "door", "--marks", "1000000", "--progress", progress, rate=2000)
+
+    def marks_made():
+        with open(progress, "rb") as file:
+            return int.from_bytes(file.read()[8:16], "little")
+    wait_for("marks", lambda: marks_made() >= 1000)
+    # What connected before this question was asked has been accepted when it is answered.
+    if OTHER.uid in service.sessions(OTHER):
+        fail("there is a session already")
+    reap(shim)
+    os.kill(worker, signal.SIGKILL)
+    wait_for("the session of the dead rank", lambda: any(
+        s["state"] == "closed" for s in service.sessions(HONEST).get(HONEST.uid, [])))
+    session, = service.sessions(HONEST)[HONEST.uid]
+    with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % session["database"], uri=True)) as db:
+        marks, = db.execute("SELECT count(*) FROM rtl_marker").fetchone()
+    if marks < marks_made():
+        fail("%d marks were made, %d are stored" % (marks_made(), marks))
+    print("%d marks of a rank whose connection no worker had read: all stored, beside %d kernels" % (
+        marks, session["stored"]))
+
+
 def many(service):
     users = [User("tenant %d" % i, 62200 + i) for i in range(64 if is_long() else 12)]
     each = 4 if is_long() else 2
@@ -344,16 +377,6 @@ def index_writer_of(pid):
     return None
 
 
-def worker_of(pid, store, user):
-    """The one that has this user's index open."""
-    for worker in workers_of(pid):
-        for fd in glob.glob("/proc/%d/fd/*" % worker):
-            with contextlib.suppress(OSError):
-                if os.readlink(fd) == "%s/.index-%d" % (store, user.uid):
-                    return worker
-    return None
-
-
 def check_index(service, users):
     """The service has ended: what the tenants' indexes say the node's says, and nothing else."""
     whole = [[], []]
@@ -446,7 +469,7 @@ def index(service):
 
 
 TESTS = {"linger": linger, "flush": flush, "log": log, "recorder": recorder}
-ALONE = {"kills": kills, "many": many, "crowd": crowd, "index": index}
+ALONE = {"kills": kills, "door": door, "many": many, "crowd": crowd, "index": index}
 
 
 def check(service, options):

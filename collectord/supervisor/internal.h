@@ -33,8 +33,12 @@
 #define ACCEPTORS_MAX	 64u
 /* Recorders kept for one tenant: half of all, so that no tenant locks out the others. */
 #define KEPT_TENANT_MAX	 (KEPT_RECORDERS_MAX / 2u)
-/* The service ends within this time after SIGTERM, even if workers do not answer. */
-#define STOP_NS		 4000000000ull
+/*
+ * Workers that have not ended so long after SIGTERM are killed. The index writer then has the
+ * second time for what the other ones said, so that the service ends within 5 s.
+ */
+#define STOP_NS		 3000000000ull
+#define STOP_INDEX_NS	 1000000000ull
 /* The index writer is restarted after this time at the earliest. */
 #define INDEXER_RETRY_NS 1000000000ull
 /* Messages read from one process before the others get their turn. */
@@ -183,8 +187,8 @@ void workers_watch(struct supervisor *s, uint64_t now_ns);
 void workers_stop(struct supervisor *s);
 /* True if a worker has not ended, not counting those that were given up. */
 bool workers_are_open(const struct supervisor *s);
-/* Kills those workers. What they had not committed stays in the recorders. */
-void workers_kill(struct supervisor *s);
+/* Gives those workers up. What they had not committed stays in the recorders. */
+void workers_give_up(struct supervisor *s);
 void workers_done(struct supervisor *s);
 
 /* ---- acceptors.c ------------------------------------------------------------------------ */

@@ -136,6 +136,8 @@ static void tick(struct supervisor *s)
 	keeper_retry(s);
 	indexer_retry(s);
 	if (s->is_stopping) {
+		if (now_ns >= s->stop_ns)
+			workers_give_up(s);
 		if (!workers_are_open(s))
 			indexer_stop(s);
 		return;
@@ -192,8 +194,8 @@ static void say_ready(const struct supervisor *s)
 
 static bool has_ended(const struct supervisor *s)
 {
-	return s->is_stopping &&
-	       ((!workers_are_open(s) && !s->indexer.pid) || clock_monotonic_ns() >= s->stop_ns);
+	return s->is_stopping && ((!workers_are_open(s) && !s->indexer.pid) ||
+					 clock_monotonic_ns() >= s->stop_ns + STOP_INDEX_NS);
 }
 
 int supervisor_run(const struct config *config, struct listen_sockets *sockets, int reserve,
@@ -228,7 +230,6 @@ int supervisor_run(const struct config *config, struct listen_sockets *sockets, 
 		wait_for_news(&s);
 		tick(&s);
 	}
-	workers_kill(&s);
 	indexer_kill(&s);
 	keeper_retry(&s);
 	workers_done(&s);

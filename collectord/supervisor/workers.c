@@ -570,7 +570,8 @@ bool workers_ended(struct supervisor *s, pid_t pid, int status)
 		worker->retry_ns = now_ns + worker->backoff_ns;
 		if (worker->backoff_ns < RETRY_NS_MAX)
 			worker->backoff_ns *= 2;
-		if (s->is_stopping)
+		/* A tenant whose worker hangs cannot make the service fail. */
+		if (s->is_stopping && worker->state != WORKER_STUCK)
 			s->exit_code = EXIT_FAILURE;
 	}
 	say_end(worker, status);
@@ -589,7 +590,6 @@ bool workers_ended(struct supervisor *s, pid_t pid, int status)
 
 static void give_up(struct supervisor *s, struct worker *worker)
 {
-	log_error("uid %u: its worker does not answer: it is given up", worker->owner);
 	(void)kill(worker->pid, SIGKILL);
 	workers_hear(s, worker); /* reads which recorders it has passed so far */
 	shut(worker);
@@ -613,8 +613,10 @@ void workers_watch(struct supervisor *s, uint64_t now_ns)
 		check_round(s, w);
 		if (beat_ns < s->awake_ns)
 			beat_ns = s->awake_ns;
-		if (is_running(w) && now_ns > beat_ns && now_ns - beat_ns > GIVE_UP_NS)
-			give_up(s, w);
+		if (!is_running(w) || now_ns <= beat_ns || now_ns - beat_ns <= GIVE_UP_NS)
+			continue;
+		log_error("uid %u: its worker does not answer: it is given up", w->owner);
+		give_up(s, w);
 	}
 	workers_start(s);
 }
@@ -634,17 +636,15 @@ bool workers_are_open(const struct supervisor *s)
 	return false;
 }
 
-void workers_kill(struct supervisor *s)
+void workers_give_up(struct supervisor *s)
 {
-	for (const struct worker *w = s->workers; w; w = w->next) {
+	for (struct worker *w = s->workers; w; w = w->next) {
 		if (!is_running(w))
 			continue;
-		s->exit_code = EXIT_FAILURE;
-		(void)kill(w->pid, SIGKILL);
-		log_error(
-			"uid %u: its worker did not end in time: what it had not committed lies in "
-			"the recorders",
+		log_error("uid %u: its worker does not end and is given up: what it had not "
+			  "committed lies in the recorders",
 			w->owner);
+		give_up(s, w);
 	}
 }
 

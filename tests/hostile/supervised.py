@@ -3,12 +3,17 @@
 it is told (READY, STATUS, STOPPING, WATCHDOG), recorders that it keeps (FDSTORE).
 
   words     what is said from the start to the end; recorders are kept, and let go when stored
+  stop      while one tenant's worker hangs, the service ends with the status 0, what the others have is
+            complete, and the next service has the rest
   watchdog  it is fed while the service works, also on a disk that fails; a worker whose store hangs
             while its loop still answers is given up, and others are served; nothing is lost"""
+import contextlib
 import os
 import signal
 import sqlite3
+import time
 
+from neighbours import worker_of
 from node import DEADLINE_S, fail, reap, told, wait_for
 from service import Supervised, User, run
 
@@ -65,6 +70,7 @@ def words(supervised):
     if not manager.wait_kept(0, DEADLINE_S):
         fail("the recorder was not let go of")
     supervised.stop()
+    wait_for("STOPPING to be read", lambda: manager.times("STOPPING"))
     if manager.times("READY") != 2 or manager.times("STOPPING") != 1:
         fail("READY %d times, STOPPING %d times" % (
             manager.times("READY"), manager.times("STOPPING")))
@@ -105,7 +111,46 @@ def watchdog(supervised):
     print("killed and started again: nothing lost")
 
 
-TESTS = {"words": words, "watchdog": watchdog}
+def index_rows(path):
+    with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % path, uri=True)) as db:
+        return db.execute("SELECT database, name, end_realtime_ns, complete, stored FROM session "
+                          "WHERE uid = %d" % B.uid).fetchall()
+
+
+def stop(supervised):
+    service = supervised.service
+    supervised.start()
+    ranks = [service.spawn(user, "stop", "--polite", rate=2000) for user in (A, B)]
+    for user in (A, B):
+        wait_for("rows of " + user.name, lambda who=user: any(
+            s["stored"] for s in service.sessions().get(who.uid, [])))
+    hanging = worker_of(supervised.process.pid, service.store, A)
+    os.kill(hanging, signal.SIGSTOP)
+    ranks[0].kill()
+    ranks[1].terminate()
+    kernels = told(ranks[1])
+    since = time.monotonic()
+    supervised.stop()  # fails unless the status is 0
+    took = time.monotonic() - since
+    if not service.has_said("uid %d: its worker does not end and is given up" % A.uid):
+        fail("no line names the worker that was given up")
+    listed, own = [index_rows(os.path.join(service.store, name)) for name in (
+        "index.db", ".index-%d" % B.uid)]
+    if not own or listed != own:
+        fail("index.db says %s of B, whose own index says %s" % (listed, own))
+    supervised.start()
+    wait_for("both sessions to be closed", lambda: [
+        s["state"] for user in (A, B) for s in service.sessions().get(user.uid, [])] == ["closed"] * 2)
+    session, = service.sessions()[B.uid]
+    if session["stored"] != kernels:
+        fail("%d kernels of B, %d stored" % (kernels, session["stored"]))
+    if not service.sessions()[A.uid][0]["stored"]:
+        fail("nothing of A is stored")
+    supervised.stop()
+    print("one worker hangs: the service ended after %.1f s" % took)
+
+
+TESTS = {"words": words, "stop": stop, "watchdog": watchdog}
 
 if __name__ == "__main__":
     run(lambda service, options: TESTS[options.what](Watched(service)), *TESTS)

@@ -12,7 +12,6 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "collectord/service/config.h"
 #include "collectord/loop/instance.h"
 #include "collectord/loop/server.h"
 #include "collectord/loop/session.h"
@@ -20,7 +19,6 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 #include "proto/recorder/layout.h"
-#include "proto/base/subordinate_uids.h"
 
 /*
  * The seals are checked first: F_GET_SEALS succeeds for shared memory only, so that fstatfs() never
@@ -108,13 +106,12 @@ int admit_unrecorded(
 int admit(struct server *server, const struct admission *admission, struct instance **ret)
 {
 	const struct instance_identity *identity = admission->identity;
-	uid_t owner = subuids_owner(server->config->subuids, identity->uid);
 	struct session *session = NULL;
 	int r;
 
-	if (session_count_instances(server, owner) >= CONNECTIONS_PER_UID_MAX)
+	if (session_count_instances(server) >= CONNECTIONS_MAX)
 		return -EDQUOT;
-	if (session_count_all_instances(server, owner) >= PROCESSES_PER_UID_MAX)
+	if (session_count_all_instances(server) >= PROCESSES_PER_UID_MAX)
 		return -EUSERS;
 	r = get_session(server, identity, admission->hello, &session);
 	if (r < 0)

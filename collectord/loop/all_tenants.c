@@ -12,7 +12,7 @@
 #include "collectord/channel/channel.h"
 #include "collectord/loop/merged_replies.h"
 #include "collectord/loop/peer.h"
-#include "collectord/loop/request_limits.h"
+#include "collectord/loop/peer_limits.h"
 #include "collectord/loop/seated.h"
 #include "collectord/loop/server.h"
 #include "collectord/service/config.h"
@@ -195,7 +195,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *data)
 		peer_close(peer);
 		return;
 	}
-	requests_charge(peer);
+	peer_limits_request(peer);
 	if (!peer->is_held && !peer->is_waiting)
 		peer_resume(peer);
 }

@@ -13,7 +13,6 @@ struct detached {
 	struct detached **list;
 	struct detached *next;
 	struct instance_identity identity;
-	uid_t owner; /* the uid against which the limits count it */
 	struct event *death;
 	int pidfd;
 };
@@ -40,32 +39,26 @@ static void on_death(evutil_socket_t fd, short what, void *data)
 }
 
 /* One live process can add any number of entries, by sending Hello with a new token each time. */
-static void make_room(struct detached *list, uid_t owner)
+static void make_room(struct detached *list)
 {
 	struct detached *oldest = NULL; /* the list is newest first */
-	unsigned own = 0, others = 0;
+	unsigned n = 0;
 
-	for (struct detached *entry = list; entry; entry = entry->next) {
-		if (entry->owner == owner)
-			oldest = entry;
-		*(entry->owner == owner ? &own : &others) += 1;
-	}
-	if (own && 2 * own + others >= DETACHED_MAX)
+	for (struct detached *entry = list; entry; entry = entry->next, n++)
+		oldest = entry;
+	if (n >= DETACHED_MAX)
 		forget(oldest);
 }
 
 void detached_add(struct detached **list, struct event_base *base,
-	const struct instance_identity *identity, uid_t owner, int *pidfd)
+	const struct instance_identity *identity, int *pidfd)
 {
 	struct detached *entry = *pidfd >= 0 ? calloc(1, sizeof(*entry)) : NULL;
 
 	if (!entry)
 		return;
-	make_room(*list, owner);
-	*entry = (struct detached){.list = list,
-		.identity = *identity,
-		.owner = owner,
-		.pidfd = TAKE_FD(*pidfd)};
+	make_room(*list);
+	*entry = (struct detached){.list = list, .identity = *identity, .pidfd = TAKE_FD(*pidfd)};
 	entry->death = event_new(base, entry->pidfd, EV_READ, on_death, entry);
 	if (!entry->death || event_add(entry->death, NULL) < 0) {
 		forget(entry);

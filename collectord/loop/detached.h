@@ -15,11 +15,11 @@ struct instance_identity;
 struct detached; /* an element of a list; NULL is the empty list */
 
 /*
- * Adds a process and takes over *@pidfd. A process without a pidfd is not remembered. If @owner has
- * more than its share of DETACHED_MAX, its oldest entry is removed.
+ * Adds a process and takes over *@pidfd. A process without a pidfd is not remembered. Of more
+ * than DETACHED_MAX the oldest is forgotten.
  */
 void detached_add(struct detached **list, struct event_base *base,
-	const struct instance_identity *identity, uid_t owner, int *pidfd);
+	const struct instance_identity *identity, int *pidfd);
 
 bool detached_has(const struct detached *list, const struct instance_identity *identity);
 

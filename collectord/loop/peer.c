@@ -10,12 +10,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "collectord/service/config.h"
 #include "collectord/service/log.h"
 #include "collectord/loop/server.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
-#include "proto/base/subordinate_uids.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -43,7 +41,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *data)
 	if (peer->is_finishing) {
 		peer_close(peer);
 	} else if (peer->is_held) {
-		log_refusal(peer->owner, peer->uid, peer->pid, "it does not read its replies");
+		log_refusal(peer->uid, peer->pid, "it does not read its replies");
 		peer_close(peer);
 	} else if (!peer->role) {
 		peer_refuse(peer, "no first frame within %u ms", GREETING_MS_MAX);
@@ -101,7 +99,6 @@ static int read_credentials(struct peer *peer)
 	if (getsockopt(peer->fd, SOL_SOCKET, SO_PEERCRED, &ucred, &bytes) < 0)
 		return -errno;
 	peer->uid = ucred.uid;
-	peer->owner = subuids_owner(peer->server->config->subuids, ucred.uid);
 	peer->gid = ucred.gid;
 	peer->pid = ucred.pid;
 	/*
@@ -173,8 +170,8 @@ static ssize_t receive(struct peer *peer, uint8_t *at, size_t bytes)
 
 	if (got != -EBADMSG || peer->role || peer->n_passed)
 		return got;
-	return receiver_take(&peer->server->receiver, peer->owner, peer->fd, at, bytes,
-		&peer->passed_fd, &peer->n_passed);
+	return receiver_take(
+		&peer->server->receiver, peer->fd, at, bytes, &peer->passed_fd, &peer->n_passed);
 }
 
 static void refuse_passed(struct peer *peer, int error)
@@ -299,14 +296,13 @@ void peer_read(struct peer *peer)
 	deliver(peer);
 }
 
-/* Bytes that the user of @peer has not read yet, over all its connections. */
-static size_t unread_bytes(const struct peer *peer)
+/* Bytes that have not been read yet, over all connections. */
+static size_t unread_bytes(const struct server *server)
 {
 	size_t sum = 0;
 
-	for (const struct peer *p = peer->server->peers; p; p = p->next)
-		if (p->owner == peer->owner)
-			sum += evbuffer_get_length(p->output);
+	for (const struct peer *p = server->peers; p; p = p->next)
+		sum += evbuffer_get_length(p->output);
 	return sum;
 }
 
@@ -315,7 +311,8 @@ static bool is_too_much(const struct peer *peer, size_t more)
 	size_t bytes = evbuffer_get_length(peer->output) + more;
 
 	return bytes > OUTPUT_BYTES_MAX ||
-	       (bytes > OUTPUT_SMALL_BYTES && unread_bytes(peer) + more > OUTPUT_UID_BYTES_MAX);
+	       (bytes > OUTPUT_SMALL_BYTES &&
+		       unread_bytes(peer->server) + more > OUTPUT_UID_BYTES_MAX);
 }
 
 void peer_send(struct peer *peer, const Rtl__Frame *frame)
@@ -326,7 +323,7 @@ void peer_send(struct peer *peer, const Rtl__Frame *frame)
 	if (peer->is_ended || peer->is_finishing)
 		return;
 	if (is_too_much(peer, bytes)) {
-		log_refusal(peer->owner, peer->uid, peer->pid, "it does not read its replies");
+		log_refusal(peer->uid, peer->pid, "it does not read its replies");
 		peer_close(peer);
 		return;
 	}
@@ -351,7 +348,7 @@ void peer_refuse(struct peer *peer, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	log_refusal(peer->owner, peer->uid, peer->pid, text);
+	log_refusal(peer->uid, peer->pid, text);
 	msg_set_bytes(&refusal.has_text, &refusal.text, text);
 	frame.body_case = RTL__FRAME__BODY_REFUSAL;
 	frame.refusal = &refusal;

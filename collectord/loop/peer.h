@@ -38,8 +38,7 @@ struct peer {
 	struct peer *previous, *next; /* in the server's list of live peers; `next` is in the
 				       * list of dead ones after the end */
 	int fd;
-	uid_t uid;   /* as the kernel reports it for connect() */
-	uid_t owner; /* the uid against which limits count the peer */
+	uid_t uid; /* as the kernel reports it for connect() */
 	gid_t gid;
 	pid_t pid;     /* 0: the process is in a pid namespace that we cannot see into */
 	int pidfd;     /* -1: none */

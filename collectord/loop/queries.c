@@ -498,7 +498,7 @@ static void answer(struct peer *peer, const Rtl__Frame *frame, const uint8_t *da
 		answer_sessions(peer);
 	else
 		ctl_answer(peer, frame->ctl_request);
-	requests_charge(peer);
+	peer_limits_request(peer);
 }
 
 static void tool_frame(struct peer *peer, const uint8_t *data, size_t bytes)

@@ -182,29 +182,18 @@ static int start(pid_t *ret_pid, int *ret_channel)
 static void reap(struct receiver *receiver)
 {
 	for (unsigned i = 0; i < receiver->n_leaving;) {
-		if (waitpid(receiver->leaving[i].pid, NULL, WNOHANG) == 0)
+		if (waitpid(receiver->leaving[i], NULL, WNOHANG) == 0)
 			i++;
 		else
 			receiver->leaving[i] = receiver->leaving[--receiver->n_leaving];
 	}
 }
 
-/* True if @owner has less than half of the places that the other users leave. */
-static bool may_leave(const struct receiver *receiver, uid_t owner)
-{
-	unsigned own = 0;
-
-	for (unsigned i = 0; i < receiver->n_leaving; i++)
-		own += receiver->leaving[i].owner == owner;
-	return 2 * own < RECEIVER_LEAVING_MAX - (receiver->n_leaving - own);
-}
-
-/* Takes no more from this process: it ends, or it hangs closing what @owner sent. */
-static void leave(struct receiver *receiver, uid_t owner)
+/* Takes no more from this process: it ends, or it hangs closing what it was sent. */
+static void leave(struct receiver *receiver)
 {
 	close(TAKE_FD(receiver->channel));
-	receiver->leaving[receiver->n_leaving++] =
-		(struct receiver_leaving){.pid = receiver->pid, .owner = owner};
+	receiver->leaving[receiver->n_leaving++] = receiver->pid;
 }
 
 /*
@@ -252,7 +241,7 @@ static void go_on(struct receiver *receiver)
 	watch_closer(receiver);
 	if (receiver->channel >= 0 && receiver->n_leaving < RECEIVER_LEAVING_MAX &&
 		clock_monotonic_ns() > receiver->used_ns + IDLE_NS)
-		leave(receiver, (uid_t)-1);
+		leave(receiver);
 	if (receiver->closer || receiver->n_parked || receiver->n_leaving || receiver->channel >= 0)
 		event_add(receiver->timer, &tick);
 }
@@ -337,8 +326,8 @@ static ssize_t await(struct receiver *receiver, struct answer *answer, int *ret_
 	return answer->got;
 }
 
-ssize_t receiver_take(struct receiver *receiver, uid_t owner, int connection, void *at,
-	size_t bytes, int *ret_recorder, unsigned *ret_passed)
+ssize_t receiver_take(struct receiver *receiver, int connection, void *at, size_t bytes,
+	int *ret_recorder, unsigned *ret_passed)
 {
 	struct question question = {.bytes = bytes < PIECE_BYTES ? bytes : PIECE_BYTES};
 	struct answer answer;
@@ -350,7 +339,7 @@ ssize_t receiver_take(struct receiver *receiver, uid_t owner, int connection, vo
 		return take_here(connection, at, bytes, ret_recorder, ret_passed);
 	receiver->used_ns = clock_monotonic_ns();
 	go_on(receiver);
-	if (!may_leave(receiver, owner))
+	if (receiver->n_leaving == RECEIVER_LEAVING_MAX)
 		return -EBUSY;
 	if (receiver->channel < 0 && start(&receiver->pid, &receiver->channel) < 0)
 		return -EIO;
@@ -361,11 +350,11 @@ ssize_t receiver_take(struct receiver *receiver, uid_t owner, int connection, vo
 		got = await(receiver, &answer, ret_recorder);
 	if (got == -EIO) {
 		kill(receiver->pid, SIGKILL);
-		leave(receiver, owner);
+		leave(receiver);
 		return got;
 	}
 	if (answer.passed && *ret_recorder < 0)
-		leave(receiver, owner);
+		leave(receiver);
 	*ret_passed = answer.passed;
 	if (got > 0)
 		memcpy(at, answer.data, (size_t)got);

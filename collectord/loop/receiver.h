@@ -14,15 +14,16 @@
 #include <sys/types.h>
 
 /*
- * Number of processes that have not ended yet, because they are closing what they received. One
- * user may have half of what the other users leave. TasksMax= of the unit has room for them, for
- * the current process, and for the one that closes connections.
+ * Number of processes that have not ended yet, because they are closing what they received.
+ * TasksMax= of the unit has room for them, for the current process, and for the one that closes
+ * connections.
  */
-#define RECEIVER_LEAVING_MAX 32u
+#define RECEIVER_LEAVING_MAX 16u
 /*
- * Number of connections that may wait to be closed: more than arrive in a burst and in two seconds.
+ * Number of connections that may wait to be closed: more than arrive in a burst
+ * (CONNECTS_BURST_MAX) and in two seconds.
  */
-#define RECEIVER_PARKED_MAX  8192u
+#define RECEIVER_PARKED_MAX  2560u
 
 struct event;
 struct event_base;
@@ -33,10 +34,7 @@ struct receiver {
 	int channel;	     /* to the process that receives; -1: there is none */
 	pid_t pid;
 	uint64_t used_ns; /* CLOCK_MONOTONIC */
-	struct receiver_leaving {
-		pid_t pid;
-		uid_t owner;
-	} leaving[RECEIVER_LEAVING_MAX];
+	pid_t leaving[RECEIVER_LEAVING_MAX];
 	unsigned n_leaving;
 	int parked[RECEIVER_PARKED_MAX];
 	unsigned n_parked;
@@ -60,11 +58,11 @@ ssize_t receiver_read(int connection, void *at, size_t bytes);
 /*
  * The same, with the descriptors passed: *@ret_passed is their number, and *@ret_recorder is the
  * one that came if it is a sealed memfd, else -1. Its size and contents are not checked. -EBUSY:
- * too many processes are busy closing what @owner has sent; -EIO: the caller must close the
+ * too many processes are busy closing what was sent before; -EIO: the caller must close the
  * connection.
  */
-ssize_t receiver_take(struct receiver *receiver, uid_t owner, int connection, void *at,
-	size_t bytes, int *ret_recorder, unsigned *ret_passed);
+ssize_t receiver_take(struct receiver *receiver, int connection, void *at, size_t bytes,
+	int *ret_recorder, unsigned *ret_passed);
 
 /* Closes the connection, whatever is unread in it. */
 void receiver_drop(struct receiver *receiver, int connection);

@@ -4,14 +4,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "collectord/service/config.h"
 #include "collectord/service/log.h"
 #include "collectord/loop/server.h"
 #include "collectord/loop/session.h"
 #include "collectord/store/store.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
-#include "proto/base/subordinate_uids.h"
 
 static struct removed *removed_free(struct removed *removed)
 {
@@ -24,59 +22,16 @@ static struct removed *removed_free(struct removed *removed)
 	return NULL;
 }
 
-/*
- * Returns the user with most entries, by the same rule as index.db; of several, the one whose
- * newest entry is the oldest.
- */
-static uid_t find_most(const struct server *server)
+/* Forgets the oldest entry if there are too many. */
+static void trim(struct server *server)
 {
-	struct {
-		uid_t owner;
-		unsigned n;
-	} users[SESSIONS_REMOVED_MAX + 1];
-	unsigned n_users = 0, most = 0;
+	struct removed **last = &server->removed;
+	unsigned n = 0;
 
-	for (const struct removed *r = server->removed; r; r = r->next) {
-		unsigned i = 0;
-
-		while (i < n_users && users[i].owner != r->owner)
-			i++;
-		if (i == n_users) {
-			users[n_users].owner = r->owner;
-			users[n_users++].n = 0;
-		}
-		users[i].n++;
-	}
-	for (unsigned i = 0; i < n_users; i++)
-		if (users[i].n >= users[most].n)
-			most = i;
-	return users[most].owner;
-}
-
-/*
- * If there are too many entries, removes the oldest one of @owner, or of the user with most
- * entries.
- */
-static void trim(struct server *server, uid_t owner)
-{
-	struct removed **last = NULL, *gone;
-	unsigned n_of_owner = 0, n = 0;
-
-	for (const struct removed *r = server->removed; r; r = r->next) {
-		n++;
-		n_of_owner += r->owner == owner;
-	}
-	if (n_of_owner <= SESSIONS_REMOVED_PER_UID_MAX) {
-		if (n <= SESSIONS_REMOVED_MAX)
-			return;
-		owner = find_most(server);
-	}
-	for (struct removed **at = &server->removed; *at; at = &(*at)->next)
-		if ((*at)->owner == owner)
-			last = at;
-	gone = *last;
-	*last = gone->next;
-	removed_free(gone);
+	for (struct removed **at = &server->removed; *at; at = &(*at)->next, n++)
+		last = at;
+	if (n > SESSIONS_REMOVED_PER_UID_MAX)
+		*last = removed_free(*last);
 }
 
 void removed_take(struct server *server, struct store_answer *answer)
@@ -97,7 +52,6 @@ void removed_take(struct server *server, struct store_answer *answer)
 	*removed = (struct removed){
 		.next = server->removed,
 		.uid = from->uid,
-		.owner = subuids_owner(server->config->subuids, from->uid),
 		.name = TAKE(answer->name),
 		.job = TAKE(answer->job),
 		.why = TAKE(answer->text),
@@ -107,7 +61,7 @@ void removed_take(struct server *server, struct store_answer *answer)
 		.bytes = from->bytes,
 	};
 	server->removed = removed;
-	trim(server, removed->owner);
+	trim(server);
 }
 
 void removed_done(struct server *server)

@@ -2,8 +2,7 @@
 #pragma once
 /*
  * Sessions whose files retention has removed, as the store reports them: for rtl ls, and for
- * requests that name such a session. Keeps the latest ones, limited for each tenant and in all.
- * Loop thread.
+ * requests that name such a session. Keeps the latest ones. Loop thread.
  */
 #include <stdint.h>
 #include <sys/types.h>
@@ -14,7 +13,6 @@ struct store_answer;
 struct removed {
 	struct removed *next; /* the next older one */
 	uid_t uid;
-	uid_t owner; /* the uid against which limits count it: subordinate_uids.h */
 	char *name;
 	char *job; /* NULL: unknown */
 	char *why;

@@ -14,7 +14,6 @@
 
 #include "collectord/channel/seat.h"
 #include "collectord/loop/access.h"
-#include "collectord/loop/connect_limits.h"
 #include "collectord/service/config.h"
 #include "collectord/loop/ctl.h"
 #include "collectord/loop/detached.h"
@@ -121,12 +120,12 @@ static void admit(struct server *server, int fd)
 		return;
 	}
 	add_peer(server, peer);
-	why = arrivals_check(server, peer);
+	why = peer_limits_check(server, peer);
 	if (why)
 		peer_refuse(peer, "%s", why);
 	else
 		peer_read(peer); /* the first frame is usually there already */
-	arrivals_make_way(server, peer);
+	peer_limits_make_way(server, peer);
 }
 
 static void unthrottle(struct server *server)
@@ -205,7 +204,7 @@ static bool accept_some(struct server *server, int listener)
 				return false;
 			continue;
 		}
-		if (!arrivals_take(&server->arrivals, server->config->subuids, fd)) {
+		if (!peer_limits_connect(server, fd)) {
 			receiver_drop(&server->receiver, fd);
 			continue;
 		}
@@ -247,7 +246,8 @@ bool server_is_settled(struct server *server, uid_t uid, uint64_t *ticket)
 		for (size_t i = 0; i < server->n_listeners; i++)
 			take_backlog(server, server->listener_fds[i]);
 		for (struct peer *p = server->peers; p && n < UNGREETED_MAX; p = p->next)
-			if (arrivals_is_silent(p) && (p->uid == uid || server->config->is_private))
+			if (peer_limits_is_silent(p) &&
+				(p->uid == uid || server->config->is_private))
 				ungreeted[n++] = p;
 		/* Peers that end here stay allocated until the loop turns. */
 		for (size_t i = 0; i < n; i++)
@@ -258,7 +258,7 @@ bool server_is_settled(struct server *server, uid_t uid, uint64_t *ticket)
 	if ((server->is_throttled || server->is_recovering) && !server->is_stopping)
 		return false;
 	for (const struct peer *p = server->peers; p; p = p->next)
-		if (arrivals_is_silent(p) && (p->uid == uid || server->config->is_private))
+		if (peer_limits_is_silent(p) && (p->uid == uid || server->config->is_private))
 			return false;
 	return !server->seated || server->is_stopping || seated_is_settled(server, ticket);
 }
@@ -529,7 +529,7 @@ static int build(struct server *server, struct listen_sockets *sockets)
 		return -ENOMEM;
 	r = receiver_watch(&server->receiver, server->base);
 	if (r == 0)
-		r = requests_init(server);
+		r = peer_limits_init(server);
 	if (r == 0)
 		r = stop_init(server);
 	if (r == 0)
@@ -621,7 +621,7 @@ struct server *server_free(struct server *server)
 		on_reap(-1, 0, server);
 	ctl_done(server);
 	seated_free(server);
-	requests_done(server);
+	peer_limits_done(server);
 	removed_done(server);
 	while (server->sessions) {
 		struct session *next = server->sessions->next;

@@ -11,11 +11,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "collectord/loop/connect_limits.h"
 #include "collectord/loop/instances.h"
 #include "collectord/loop/other_users.h"
 #include "collectord/loop/receiver.h"
-#include "collectord/loop/request_limits.h"
+#include "collectord/loop/peer_limits.h"
 #include "proto/wire/frame.h"
 #include "proto/base/limits.h"
 #include "proto/wire/msg.h"
@@ -85,14 +84,13 @@ struct server {
 	struct peer *peers; /* live */
 	struct peer *dead;  /* ended; the reaper frees them */
 	unsigned n_peers;
-	struct arrivals arrivals;
+	struct peer_limits limits;
 
 	struct session *sessions; /* newest first */
 	struct instances instances; /* of all sessions */
 	struct ctl_wait *ctl_waits; /* requests of rtl ctl under way; ctl.c */
 	uint64_t control_seq;	    /* the highest seq given */
 	struct detached *detached;
-	struct requests requests;
 	struct removed *removed; /* sessions whose files were removed, newest first */
 	struct session *private_session;
 	struct other_users other_users; /* of the private session's job */

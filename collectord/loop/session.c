@@ -21,7 +21,6 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
-#include "proto/base/subordinate_uids.h"
 
 /* Interval at which a connection that has not sent its first frame is checked. */
 #define SETTLE_MS 20u
@@ -242,6 +241,15 @@ static int open_in_store(struct session *session, const char *path)
 	return store_session_open(session->server->store, &params, session, &session->store);
 }
 
+static bool has_room(const struct server *server)
+{
+	unsigned n = 0;
+
+	for (const struct session *s = server->sessions; s; s = s->next)
+		n += s->state != SESSION_CLOSED;
+	return n < SESSIONS_MAX;
+}
+
 /* Takes @name, which is allocated, in every case. @path is a file to resume, or NULL. */
 static int session_new(struct server *server, uid_t uid, const char *job, const char *command,
 	char *name, const char *path, struct session **ret)
@@ -253,11 +261,7 @@ static int session_new(struct server *server, uid_t uid, const char *job, const 
 		free(name);
 		return -ENOMEM;
 	}
-	*session = (struct session){.server = server,
-		.uid = uid,
-		.owner = subuids_owner(server->config->subuids, uid),
-		.name = name,
-		.exit_status = -1};
+	*session = (struct session){.server = server, .uid = uid, .name = name, .exit_status = -1};
 	session->job = job ? strdup(job) : NULL;
 	session->command = command ? strdup(command) : NULL;
 	session->linger = evtimer_new(server->base, on_linger, session);
@@ -367,9 +371,8 @@ int session_get(struct server *server, uid_t uid, const char *job, const char *c
 			session_check(old);
 		return r;
 	}
-	r = session_check_room(server, subuids_owner(server->config->subuids, uid));
-	if (r < 0)
-		return r;
+	if (!has_room(server))
+		return -EDQUOT;
 	/*
 	 * The store's queue is ordered: a session being closed is closed before its file is opened
 	 * again.
@@ -412,7 +415,6 @@ void session_take_closed(struct server *server, struct store_answer *answer)
 		forget(old);
 	*session = (struct session){.server = server,
 		.uid = answer->left.uid,
-		.owner = subuids_owner(server->config->subuids, answer->left.uid),
 		.job = TAKE(answer->job),
 		.name = TAKE(answer->name),
 		.database = TAKE(answer->database),
@@ -440,7 +442,7 @@ static void free_instances(struct session *session)
 
 		if (instance_was_detached(i))
 			detached_add(&session->server->detached, session->server->base,
-				&i->identity, session->owner, &i->pidfd);
+				&i->identity, &i->pidfd);
 		instances_remove(&session->server->instances, i);
 		instance_free(i);
 		session->instances = next;
@@ -635,4 +637,36 @@ struct session *session_free(struct session *session)
 	free(session->line);
 	free(session);
 	return NULL;
+}
+
+/* ---- limits ------------------------------------------------------------------------------ */
+
+unsigned session_count_instances(const struct server *server)
+{
+	unsigned n = 0;
+
+	for (const struct session *s = server->sessions; s; s = s->next)
+		n += session_live_instances(s);
+	return n;
+}
+
+unsigned session_count_all_instances(const struct server *server)
+{
+	unsigned n = 0;
+
+	for (const struct session *s = server->sessions; s; s = s->next)
+		n += s->n_instances;
+	return n;
+}
+
+bool session_has_many_unread(const struct server *server)
+{
+	uint64_t bytes = 0;
+	unsigned n = 0;
+
+	for (const struct session *s = server->sessions; s; s = s->next) {
+		n += s->n_instances - s->n_live - s->n_ended;
+		bytes += s->unread_bytes;
+	}
+	return n >= UNREAD_PROCESSES_MAX || (n && bytes >= UNREAD_BYTES_MAX);
 }

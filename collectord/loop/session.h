@@ -32,7 +32,6 @@ struct session {
 	struct server *server;
 	struct session *next;
 	uid_t uid;
-	uid_t owner; /* the uid against which limits count it: subordinate_uids.h */
 	char *job;
 	char *name;	/* a provisional name until the store reports the final one */
 	char *database; /* NULL until it is open */
@@ -117,23 +116,12 @@ unsigned session_live_instances(const struct session *session);
 
 /* Number of runners whose command has not ended yet. */
 unsigned session_waiting_runners(const struct session *session);
-/*
- * Counts the live instances of @owner. This and the next three functions are in session_shares.c.
- */
-unsigned session_count_instances(const struct server *server, uid_t owner);
+/* The live instances of all sessions. */
+unsigned session_count_instances(const struct server *server);
 /* Includes the instances that have ended, over all sessions that are remembered. */
-unsigned session_count_all_instances(const struct server *server, uid_t owner);
-/*
- * True if too many processes of @owner have ended and wait to be drained: half of what the other
- * users leave of UNREAD_PROCESSES_MAX or UNREAD_BYTES_MAX. A user without such processes always has
- * room.
- */
-bool session_has_many_unread(const struct server *server, uid_t owner);
-/*
- * Returns 0 if @owner may open one more session, else -EDQUOT. One user may have half of what the
- * other users leave.
- */
-int session_check_room(const struct server *server, uid_t owner);
+unsigned session_count_all_instances(const struct server *server);
+/* True if too many processes have ended and wait to be drained. */
+bool session_has_many_unread(const struct server *server);
 
 /* Returns NULL. Does not free the handle of the store, which is freed with the store. */
 struct session *session_free(struct session *session);

@@ -101,7 +101,7 @@ static int open_instance(struct peer *peer, const Rtl__Hello *hello,
 	/*
 	 * This limit does not apply to kept recorders, because no other process has their records.
 	 */
-	if (session_has_many_unread(peer->server, peer->owner))
+	if (session_has_many_unread(peer->server))
 		return -ENFILE;
 	r = admit(peer->server, &admission, ret);
 	if (r < 0)
@@ -157,7 +157,7 @@ static const char *explain(int error)
 
 void shim_peer_put_off(struct peer *peer)
 {
-	log_refusal(peer->owner, peer->uid, peer->pid, peer_no_memory);
+	log_refusal(peer->uid, peer->pid, peer_no_memory);
 	peer_close(peer);
 }
 

@@ -35,7 +35,6 @@ static struct log_limit event_limit = {.what = "about sessions"};
 
 static struct log_refusal {
 	uint64_t said_ns; /* time of the log line; 0: not in use */
-	unsigned owner;
 	unsigned again;
 	char text[LOG_REFUSAL_BYTES];
 } refusals[LOG_REFUSALS];
@@ -138,20 +137,19 @@ void log_peer(const char *format, ...)
 static void forget_refusal(struct log_refusal *refusal)
 {
 	if (refusal->again)
-		log_peer("uid %u refused %u more times: %s", refusal->owner, refusal->again,
-			refusal->text);
+		log_peer("refused %u more times: %s", refusal->again, refusal->text);
 	refusal->said_ns = 0;
 }
 
 /*
- * Returns the entry of @owner and @text, or a free one, or the oldest one after logging its count.
+ * Returns the entry of @text, or a free one, or the oldest one after logging its count.
  */
-static struct log_refusal *find_refusal(unsigned owner, const char *text)
+static struct log_refusal *find_refusal(const char *text)
 {
 	struct log_refusal *oldest = &refusals[0];
 
 	for (struct log_refusal *r = refusals; r < refusals + LOG_REFUSALS; r++) {
-		if (r->said_ns && r->owner == owner && !strncmp(r->text, text, sizeof(r->text) - 1))
+		if (r->said_ns && !strncmp(r->text, text, sizeof(r->text) - 1))
 			return r;
 		if (r->said_ns < oldest->said_ns)
 			oldest = r;
@@ -161,7 +159,7 @@ static struct log_refusal *find_refusal(unsigned owner, const char *text)
 	return oldest;
 }
 
-void log_refusal(unsigned owner, unsigned uid, int pid, const char *text)
+void log_refusal(unsigned uid, int pid, const char *text)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 	struct log_refusal *refusal;
@@ -169,12 +167,12 @@ void log_refusal(unsigned owner, unsigned uid, int pid, const char *text)
 	for (struct log_refusal *r = refusals; r < refusals + LOG_REFUSALS; r++)
 		if (r->said_ns && now_ns - r->said_ns > LOG_REFUSAL_NS)
 			forget_refusal(r);
-	refusal = find_refusal(owner, text);
+	refusal = find_refusal(text);
 	if (refusal->said_ns) {
 		refusal->again++;
 		return;
 	}
-	*refusal = (struct log_refusal){.said_ns = now_ns, .owner = owner};
+	*refusal = (struct log_refusal){.said_ns = now_ns};
 	snprintf(refusal->text, sizeof(refusal->text), "%s", text);
 	log_peer("uid %u pid %d refused: %s", uid, pid, text);
 }

@@ -21,11 +21,11 @@ void log_peer(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_event(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * Logs why a peer of @uid was refused, @text, once a minute for the same @owner (against which the
- * limits count @uid) and reason, later with a count. log_done() writes the pending counts.
+ * Logs why a peer of @uid was refused, @text, once a minute for the same reason, later with a
+ * count. log_done() writes the pending counts.
  */
 #define LOG_REFUSAL_BYTES 160
-void log_refusal(unsigned owner, unsigned uid, int pid, const char *text);
+void log_refusal(unsigned uid, int pid, const char *text);
 void log_done(void);
 
 /* Logs only with --verbose, which puts CLOCK_MONOTONIC, in seconds, before each line. */

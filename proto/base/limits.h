@@ -104,11 +104,10 @@
 #define SUBUID_BLOCK	      65536u
 #define SUBUID_SYSTEM_UID_MAX 999u
 
-/* Connections to the daemon (the figures are dbus's). One user may hold at most half of what the
- * other users leave free, so there is always room for one more user. A connection that has not sent
- * its first frame is evicted, oldest first, when UNGREETED_MAX is reached. */
-#define CONNECTIONS_MAX		 2048u
-#define CONNECTIONS_PER_UID_MAX	 1024u
+/* Connections of one user, and its live processes: the ranks of a full node and their tools. A
+ * connection that has not sent its first frame is evicted, oldest first, when UNGREETED_MAX is
+ * reached. */
+#define CONNECTIONS_MAX		 1024u
 #define UNGREETED_MAX		 64u
 /* Rate at which one user may connect: a burst holds all ranks of a full node; the steady rate is
  * more than tools need. */
@@ -133,25 +132,23 @@
 #define RUNNERS_PER_SESSION_MAX	 1024u
 /* Processes without a shim that a runner may report: twice those of a large node. */
 #define RUNNER_UNSEEN_MAX	 1024u
-/* Open sessions: one file and two descriptors each. */
-#define SESSIONS_MAX		 1024u
-#define SESSIONS_PER_UID_MAX	 256u
+/* Open sessions of one user: one file and two descriptors each. */
+#define SESSIONS_MAX		 256u
 /* Processes in the open sessions of one user, including those that have ended: their figures are
  * shown until the session closes, and take 6 KiB each, 100 MiB in all. */
 #define PROCESSES_PER_UID_MAX	 16384u
-/* Processes that have ended while their records wait, for a slow or failing disk or for an owner
- * who holds a lock on the file. Each costs three descriptors and a recorder. One user may have half
- * of what the others leave free. LimitNOFILE= of the service has room for these together with all
- * connections and sessions. */
-#define UNREAD_PROCESSES_MAX	 1536u
-/* Bytes written in the recorders of those processes, which are memory of the node, shared likewise: 4
- * GiB for one user, which is what 64 ranks leave that have filled 64 MiB each. Processes that live
- * when it is reached may add what they have written when they end. */
-#define UNREAD_BYTES_MAX	 (8ull << 30)
-/* Processes that live on after their session was closed (rtl run stopped waiting): a descriptor
- * each until they end. Users share this as above; where one has more, its oldest is forgotten, and
- * admitted again if it reconnects. */
-#define DETACHED_MAX		 512u
+/* Processes of one user that have ended while their records wait, for a slow or failing disk or for
+ * an owner who holds a lock on the file. Each costs three descriptors and a recorder. LimitNOFILE=
+ * of the service has room for these together with all connections and sessions. */
+#define UNREAD_PROCESSES_MAX	 768u
+/* Bytes written in the recorders of those processes, which are memory of the node: what 64 ranks
+ * leave that have filled 64 MiB each. Processes that live when it is reached may add what they have
+ * written when they end. */
+#define UNREAD_BYTES_MAX	 (4ull << 30)
+/* Processes of one user that live on after their session was closed (rtl run stopped waiting): a
+ * descriptor each until they end. With more the oldest is forgotten, and admitted again if it
+ * reconnects. */
+#define DETACHED_MAX		 256u
 /*
  * Recorders that the service manager, or rtl run, keeps for the next life of the collector: one for
  * each process. Their names are passed in one string of the environment, which the kernel limits to
@@ -179,8 +176,8 @@
 #define STORE_QUEUE_PROCESS_BYTES_MAX (7u << 18)
 /* SQLite's page cache. Rows are appended: a transaction changes 3 MiB of pages, or 16 MiB where it
  * touches the ends of the tables of 256 ranks. All databases share twice that. Each keeps at least
- * eight pages, below which a page would be written more than once in a transaction: 256 MiB for
- * 1024 sessions. */
+ * eight pages, below which a page would be written more than once in a transaction: 64 MiB for 256
+ * sessions. */
 #define STORE_CACHE_EACH_BYTES_MAX    (16u << 20)
 /* Size of a new cache. It grows when a transaction did not fit: to touch a new page costs 2 us,
  * which is wasted on a cache that is larger than its transactions. */

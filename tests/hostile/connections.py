@@ -20,7 +20,7 @@ from neighbours import (HOSTILE_UID, Database, ask, connect, fail, percentile, r
 
 UIDS = 8
 CROWD_MIB_MAX = 96
-CONNECTIONS_MAX = 2048  # proto/base/limits.h
+CONNECTIONS_MAX = 1024  # proto/base/limits.h
 UNGREETED_MAX = 64
 FRAME_S_MAX = 5
 REFUSAL_S = 60  # collectord/service/log.c: the same of the same user is said again after so long
@@ -102,9 +102,9 @@ def caps(street):
     greedy = []
     with street.attack("three users at their limit of connections") as attack:
         for i in range(3):
-            greedy.append(street.neighbour(HOSTILE_UID + i, hold, CONNECTIONS_MAX // 2 + 50))
+            greedy.append(street.neighbour(HOSTILE_UID + i, hold, CONNECTIONS_MAX + 50))
             count, texts = greedy[i].result()
-            if count != CONNECTIONS_MAX // 2 or texts != ["too many connections of this user"]:
+            if count != CONNECTIONS_MAX or texts != ["too many connections of this user"]:
                 fail("%d connections of one uid, refused with %s" % (count, texts))
             words.append("%d" % count)
         answer = street.neighbour(HONEST_UID, probe).result()

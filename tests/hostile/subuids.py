@@ -26,16 +26,16 @@ def hold_as(street, uids, most):
 
 
 def connections(street):
-    half = CONNECTIONS_MAX // 2
-    mine, held = hold_as(street, (HOSTILE_UID, FIRST, FIRST + 1, FIRST + BLOCK - 1), half // 3)
-    if mine != half:
-        fail("a user and his subordinate uids got %d connections of %d" % (mine, CONNECTIONS_MAX))
+    most = CONNECTIONS_MAX
+    mine, held = hold_as(street, (HOSTILE_UID, FIRST, FIRST + 1, FIRST + BLOCK - 1), most // 3)
+    if mine != most:
+        fail("a user and his subordinate uids got %d connections of %d" % (mine, most))
     # What is behind his range is another user, and so is each container.
-    others, more = hold_as(street, (FIRST + BLOCK,), half + 1)
-    first, second = (hold_as(street, uids, half // 2 + 1) for uids in (
+    others, more = hold_as(street, (FIRST + BLOCK,), most + 1)
+    first, second = (hold_as(street, uids, most // 2 + 1) for uids in (
         (HANDED_ON, HANDED_ON + 1), (HANDED_ON + BLOCK, HANDED_ON + BLOCK + 1)))
     answer = street.neighbour(HONEST_UID, probe).result()
-    if (others, first[0], second[0]) != (half, half, half):
+    if (others, first[0], second[0]) != (most, most, most):
         fail("the others got %d, a container %d, another one %d" % (others, first[0], second[0]))
     for one in (*held, *more, *first[1], *second[1]):
         one.end()
@@ -48,7 +48,7 @@ def test(street, _arguments):
         file.write("%d:%d:%d\n500:%d:%d\n" % (HOSTILE_UID, FIRST, BLOCK, HANDED_ON, 4 * BLOCK))
     street.start(options=("--subuid-file", path))
     mine, others, first, second, answer = connections(street)
-    print("subuids: of %d connections a user and three uids of his range got %d, a neighbour %d, "
+    print("subuids: %d connections at most: a user and three uids of his range got %d, a neighbour %d, "
           "two containers %d and %d; another uid is answered after %.0f ms" %
           (CONNECTIONS_MAX, mine, others, first, second, 1000 * answer))
     street.stop()

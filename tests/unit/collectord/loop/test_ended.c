@@ -74,7 +74,7 @@ static void the_processes_of_one_user_are_numbered(void **state)
 	fake_shim_done(&first);
 }
 
-/* His file does not take them: each holds three descriptors, which are everybody's. */
+/* The file does not take them, and each holds three descriptors. */
 static void who_has_many_to_be_drained_waits_with_more(void **state)
 {
 	struct harness *h = *state;
@@ -83,7 +83,7 @@ static void who_has_many_to_be_drained_waits_with_more(void **state)
 
 	harness_shim(h, &first, "job");
 	session = fake_store.sessions->owner;
-	add_dead(session, INSTANCE_DRAINING, UNREAD_PROCESSES_MAX / 2 - 1);
+	add_dead(session, INSTANCE_DRAINING, UNREAD_PROCESSES_MAX - 1);
 	harness_shim(h, &last, "job");
 	add_dead(session, INSTANCE_DRAINING, 1);
 	fake_shim_init(&extra, "job");
@@ -95,19 +95,12 @@ static void who_has_many_to_be_drained_waits_with_more(void **state)
 	session->n_ended++;
 	harness_shim(h, &extra, "job");
 	/* However few they are: what they have written is memory of the node. */
-	assert_false(session_has_many_unread(h->server, session->owner));
-	session->unread_bytes = UNREAD_BYTES_MAX / 2 - 1;
-	assert_false(session_has_many_unread(h->server, session->owner));
+	assert_false(session_has_many_unread(h->server));
+	session->unread_bytes = UNREAD_BYTES_MAX - 1;
+	assert_false(session_has_many_unread(h->server));
 	session->unread_bytes++;
-	assert_true(session_has_many_unread(h->server, session->owner));
+	assert_true(session_has_many_unread(h->server));
 	session->unread_bytes = 0;
-	/* Of others there may be any number. */
-	session->n_ended--;
-	add_dead(session, INSTANCE_DRAINING, UNREAD_PROCESSES_MAX);
-	session->owner++;
-	assert_false(session_has_many_unread(h->server, session->owner - 1));
-	assert_true(session_has_many_unread(h->server, session->owner));
-	session->owner--;
 	session->n_ended = session->n_instances - session->n_live;
 	fake_shim_done(&extra);
 	fake_shim_done(&last);
@@ -119,13 +112,13 @@ static struct instance_identity identity_of(unsigned n)
 	return (struct instance_identity){.uid = 1, .pid = 1000, .start_time = n};
 }
 
-static void add_detached(struct harness *h, struct detached **list, unsigned n, uid_t owner)
+static void add_detached(struct harness *h, struct detached **list, unsigned n)
 {
 	const struct instance_identity identity = identity_of(n);
 	int fd = eventfd(0, EFD_CLOEXEC); /* a process that lives */
 
 	assert_true(fd >= 0);
-	detached_add(list, h->server->base, &identity, owner, &fd);
+	detached_add(list, h->server->base, &identity, &fd);
 }
 
 static void check_detached(const struct detached *list, unsigned n, bool is_there)
@@ -137,18 +130,16 @@ static void check_detached(const struct detached *list, unsigned n, bool is_ther
 
 /* Each is a descriptor while the process lives, which may say any number of times that it is new.
  */
-static void a_user_has_a_share_of_the_detached(void **state)
+static void the_oldest_of_the_detached_is_forgotten(void **state)
 {
 	struct harness *h = *state;
 	struct detached *list = NULL;
 
-	add_detached(h, &list, 0, 7);
 	for (unsigned n = 1; n <= 2 * DETACHED_MAX; n++)
-		add_detached(h, &list, n, 8);
-	check_detached(list, 0, true);
+		add_detached(h, &list, n);
 	check_detached(list, 2 * DETACHED_MAX, true);
-	check_detached(list, 2 * DETACHED_MAX - DETACHED_MAX / 2 + 2, true);
-	check_detached(list, 2 * DETACHED_MAX - DETACHED_MAX / 2, false);
+	check_detached(list, DETACHED_MAX + 1, true);
+	check_detached(list, DETACHED_MAX, false);
 	check_detached(list, 1, false);
 	detached_free(&list);
 }
@@ -160,7 +151,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(an_ended_process_holds_no_descriptor),
 		TEST(the_processes_of_one_user_are_numbered),
-		TEST(a_user_has_a_share_of_the_detached),
+		TEST(the_oldest_of_the_detached_is_forgotten),
 		TEST(who_has_many_to_be_drained_waits_with_more),
 	};
 

@@ -5,32 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "collectord/service/log.h"
 #include "collectord/loop/removed_sessions.h"
 #include "collectord/loop/session.h"
 #include "proto/base/limits.h"
-#include "proto/base/subordinate_uids.h"
 
-#define USER   5000u   /* has a range of subordinate uids, as /etc/subuid says */
-#define FIRST  100000u /* of them */
-#define NOBODY 7000u
-
-static void give_subuids(struct harness *h)
-{
-	char path[128];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/subuid", h->dir);
-	file = fopen(path, "w");
-	assert_non_null(file);
-	fprintf(file, "%u:%u:65536\n", USER, FIRST);
-	assert_int_equal(fclose(file), 0);
-	assert_int_equal(subuids_read(path, &h->config.subuids), 0);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(subuids_owner(h->config.subuids, FIRST + 1), USER);
-}
+#define USER 5000u
 
 static void ask(struct harness *h, struct fake_shim *runner, unsigned n)
 {
@@ -61,78 +42,23 @@ static void leave(struct harness *h, struct fake_shim *runner)
 
 static void one_user_has_so_many_open_sessions(void **state)
 {
-	static struct fake_shim runners[SESSIONS_PER_UID_MAX];
+	static struct fake_shim runners[SESSIONS_MAX];
 	struct harness *h = *state;
 	struct fake_shim extra;
 
-	for (unsigned i = 0; i < SESSIONS_PER_UID_MAX; i++)
+	for (unsigned i = 0; i < SESSIONS_MAX; i++)
 		join(h, &runners[i], i);
-	assert_int_equal(fake_store.n_sessions, SESSIONS_PER_UID_MAX);
-	ask(h, &extra, SESSIONS_PER_UID_MAX);
+	assert_int_equal(fake_store.n_sessions, SESSIONS_MAX);
+	ask(h, &extra, SESSIONS_MAX);
 	harness_expect_refusal(h, &extra, "too many sessions");
 	fake_shim_done(&extra);
-	assert_int_equal(fake_store.n_sessions, SESSIONS_PER_UID_MAX);
+	assert_int_equal(fake_store.n_sessions, SESSIONS_MAX);
 	join(h, &extra, 7); /* into one that is open */
 	fake_shim_done(&extra);
 	leave(h, &runners[0]);
-	join(h, &runners[0], SESSIONS_PER_UID_MAX);
-	for (unsigned i = 0; i < SESSIONS_PER_UID_MAX; i++)
+	join(h, &runners[0], SESSIONS_MAX);
+	for (unsigned i = 0; i < SESSIONS_MAX; i++)
 		fake_shim_done(&runners[i]);
-}
-
-static struct session theirs[SESSIONS_MAX];
-
-static void add_theirs(struct server *server, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++) {
-		theirs[i] = (struct session){
-			.uid = 4000, .owner = 4000, .state = SESSION_OPEN, .next = server->sessions};
-		server->sessions = &theirs[i];
-	}
-}
-
-static void drop_theirs(struct server *server)
-{
-	for (struct session **at = &server->sessions; *at;)
-		if ((*at)->owner == 4000)
-			*at = (*at)->next;
-		else
-			at = &(*at)->next;
-}
-
-/* Half of what the others leave: however many users there are, one more has room. */
-static void one_user_leaves_room_for_sessions_of_others(void **state)
-{
-	struct fake_shim first, last, extra;
-	struct harness *h = *state;
-
-	join(h, &first, 1);
-	add_theirs(h->server, SESSIONS_MAX - 2);
-	ask(h, &extra, 2);
-	harness_expect_refusal(h, &extra, "too many sessions");
-	fake_shim_done(&extra);
-	drop_theirs(h->server);
-	add_theirs(h->server, SESSIONS_MAX - 3);
-	ask(h, &last, 2);
-	(void)harness_expect(h, &last, RTL__FRAME__BODY_RUNNER_STATUS);
-	drop_theirs(h->server);
-	fake_shim_done(&last);
-	fake_shim_done(&first);
-}
-
-static void the_last_session_is_anybody_s(void **state)
-{
-	struct fake_shim first, last;
-	struct harness *h = *state;
-
-	add_theirs(h->server, SESSIONS_MAX - 1);
-	ask(h, &first, 1);
-	(void)harness_expect(h, &first, RTL__FRAME__BODY_RUNNER_STATUS);
-	ask(h, &last, 2);
-	harness_expect_refusal(h, &last, "too many sessions");
-	drop_theirs(h->server);
-	fake_shim_done(&last);
-	fake_shim_done(&first);
 }
 
 static void one_session_has_so_many_runners(void **state)
@@ -175,46 +101,27 @@ static void so_many_closed_sessions_are_remembered(void **state)
 	assert_int_equal(n, SESSIONS_CLOSED_MAX);
 }
 
-static void tell_removed(struct harness *h, uid_t uid, unsigned n)
+static void tell_removed(struct harness *h, unsigned n)
 {
 	struct store_answer answer = {
-		.kind = STORE_REMOVED, .text = strdup("old"), .removed = {.uid = uid}};
+		.kind = STORE_REMOVED, .text = strdup("old"), .removed = {.uid = USER}};
 
-	assert_true(asprintf(&answer.name, "%u-%u", uid, n) > 0);
-	h->server->is_recovering = true; /* nothing is said of each */
+	assert_true(asprintf(&answer.name, "%u", n) > 0);
+	h->server->is_recovering = true; /* so that no line is logged for each */
 	removed_take(h->server, &answer);
 	h->server->is_recovering = false;
 }
 
-static unsigned count_removed(const struct harness *h, uid_t from, uid_t to)
+static void the_oldest_removed_session_is_forgotten_first(void **state)
 {
-	unsigned n = 0;
-
-	for (const struct removed *r = h->server->removed; r; r = r->next)
-		n += r->uid >= from && r->uid <= to;
-	return n;
-}
-
-/* Whose uids are many has one user's part, and those who have little keep it. */
-static void who_has_most_removed_is_forgotten_first(void **state)
-{
-	enum { FEW = 3, EACH = 250, OTHERS = 4 };
 	struct harness *h = *state;
+	unsigned n = 2 * SESSIONS_REMOVED_PER_UID_MAX;
 
-	give_subuids(h);
-	for (unsigned i = 0; i < FEW; i++)
-		tell_removed(h, NOBODY, i);
-	for (unsigned i = 0; i < 2 * SESSIONS_REMOVED_PER_UID_MAX; i++)
-		tell_removed(h, FIRST + i % 8, i);
-	assert_int_equal(count_removed(h, FIRST, FIRST + 7), SESSIONS_REMOVED_PER_UID_MAX);
-	for (unsigned i = 0; i < OTHERS * EACH; i++)
-		tell_removed(h, NOBODY + 1 + i % OTHERS, i);
-	assert_int_equal(count_removed(h, 0, (uid_t)-1), SESSIONS_REMOVED_MAX);
-	assert_int_equal(count_removed(h, NOBODY, NOBODY), FEW);
-	for (unsigned i = 0; i < OTHERS; i++)
-		assert_in_range(count_removed(h, NOBODY + 1 + i, NOBODY + 1 + i), 200, EACH);
-	assert_in_range(count_removed(h, FIRST, FIRST + 7), 200, 210);
-	h->config.subuids = subuids_free(h->config.subuids);
+	for (unsigned i = 0; i < n; i++)
+		tell_removed(h, i);
+	for (const struct removed *r = h->server->removed; r; r = r->next)
+		assert_int_equal(atoi(r->name), --n);
+	assert_int_equal(n, SESSIONS_REMOVED_PER_UID_MAX);
 }
 
 static unsigned count_lines(const char *text, const char *with)
@@ -226,7 +133,7 @@ static unsigned count_lines(const char *text, const char *with)
 	return n;
 }
 
-static void a_refusal_is_said_once_of_all_uids_of_a_user(void **state)
+static void a_refusal_is_said_once(void **state)
 {
 	FILE *saved = stderr;
 	char *text = NULL;
@@ -236,14 +143,14 @@ static void a_refusal_is_said_once_of_all_uids_of_a_user(void **state)
 	stderr = open_memstream(&text, &bytes);
 	assert_non_null(stderr);
 	for (unsigned i = 0; i < 100; i++)
-		log_refusal(USER, FIRST + i, 1, "it lies");
-	log_refusal(NOBODY, NOBODY, 1, "it lies");
+		log_refusal(USER + i, 1, "it lies");
+	log_refusal(USER, 1, "it is late");
 	log_done();
 	fclose(stderr);
 	stderr = saved;
-	assert_int_equal(count_lines(text, "refused: it lies"), 2);
-	assert_int_equal(count_lines(text, "uid 100000 pid 1 refused: it lies"), 1);
-	assert_int_equal(count_lines(text, "uid 5000 refused 99 more times: it lies"), 1);
+	assert_int_equal(count_lines(text, "pid 1 refused: "), 2);
+	assert_int_equal(count_lines(text, "uid 5000 pid 1 refused: it lies"), 1);
+	assert_int_equal(count_lines(text, "refused 99 more times: it lies"), 1);
 	free(text);
 }
 
@@ -253,12 +160,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(one_user_has_so_many_open_sessions),
-		TEST(one_user_leaves_room_for_sessions_of_others),
-		TEST(the_last_session_is_anybody_s),
 		TEST(one_session_has_so_many_runners),
 		TEST(so_many_closed_sessions_are_remembered),
-		TEST(who_has_most_removed_is_forgotten_first),
-		TEST(a_refusal_is_said_once_of_all_uids_of_a_user),
+		TEST(the_oldest_removed_session_is_forgotten_first),
+		TEST(a_refusal_is_said_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -433,23 +433,22 @@ static bool is_settled(void *data)
 	return server->n_peers == 0;
 }
 
-static void silent_connections_of_one_user_leave_room_for_others(void **state)
+static void the_oldest_silent_connection_makes_way(void **state)
 {
-	struct fake_shim silent[UNGREETED_MAX / 2];
+	struct fake_shim silent[UNGREETED_MAX];
 	struct harness *h = *state;
 	struct fake_shim shim;
 	struct fake_shim extra;
 
-	for (size_t i = 0; i < UNGREETED_MAX / 2; i++)
+	for (size_t i = 0; i < UNGREETED_MAX; i++)
 		harness_connect(h, &silent[i]);
-	/* Who has waited longest makes way. */
 	harness_connect(h, &extra);
 	harness_expect_refusal(h, &silent[0], "do not say");
 	fake_shim_done(&silent[0]);
 	harness_shim(h, &shim, "job");
 	fake_shim_done(&extra);
 	fake_shim_done(&shim);
-	for (size_t i = 1; i < UNGREETED_MAX / 2; i++)
+	for (size_t i = 1; i < UNGREETED_MAX; i++)
 		fake_shim_done(&silent[i]);
 	harness_wait(h, is_settled, h->server);
 }
@@ -568,7 +567,7 @@ int main(void)
 		TEST(what_an_execed_program_left_ends_when_its_successor_is_here),
 		TEST(a_failed_session_refuses_its_shim),
 		TEST(who_does_not_say_or_finish_anything_is_closed),
-		TEST(silent_connections_of_one_user_leave_room_for_others),
+		TEST(the_oldest_silent_connection_makes_way),
 		TEST(a_busy_keeper_hears_of_every_end),
 		TEST(what_was_kept_outlives_a_session_that_cannot_be_opened),
 	};

@@ -115,19 +115,19 @@ static void give_room_to_all_locked(struct store *store, struct store_process *p
 
 void answer_release(struct store *store, const struct command *command)
 {
+	bool is_full;
+
 	if (command->kind != COMMAND_PROCESS_FRAMES)
 		return;
 	pthread_mutex_lock(&store->lock);
 	command->process->queued_bytes -= command_bytes(command);
-	command->process->session->user->queued_bytes -= command_bytes(command);
 	store->queued_bytes -= command_bytes(command);
-	/* What other users have in the queue counts against a user's bound, so all stalled
-	 * processes are checked. */
-	for (struct store_session *s = store->stalled ? store->sessions : NULL; s; s = s->next)
-		if (!store_user_is_full(store, s->user, 2)) {
-			give_room_to_all_locked(store, s->processes);
-			give_room_to_all_locked(store, s->ended);
-		}
+	is_full = store->queued_bytes > STORE_QUEUE_BYTES_MAX / 2;
+	for (struct store_session *s = store->stalled && !is_full ? store->sessions : NULL; s;
+		s = s->next) {
+		give_room_to_all_locked(store, s->processes);
+		give_room_to_all_locked(store, s->ended);
+	}
 	pthread_mutex_unlock(&store->lock);
 }
 

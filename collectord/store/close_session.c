@@ -61,11 +61,9 @@ static int read_recorder(
 
 	if (p->given_up)
 		return drain_give_up(database->writer, p->process, memfd, given_up_to(p));
-	if (!*drain) {
+	if (!*drain)
 		r = drain_new(
 			database->writer, p->process, memfd, how == STORE_ENDED_DETACHED, drain);
-		database->user->drains += r == 0;
-	}
 	if (r == 0)
 		r = drain_go_on(*drain);
 	if (r != DRAIN_MORE)

@@ -494,10 +494,8 @@ static void stop_at(struct store *store, struct store_database *database, int er
 
 void work_end_drain(struct store_database *database)
 {
-	if (!database->drain)
-		return;
-	database->drain = drain_free(database->drain);
-	database->user->drains--;
+	if (database->drain)
+		database->drain = drain_free(database->drain);
 }
 
 void work_take_back(struct store_database *database)
@@ -515,16 +513,21 @@ void work_take_back(struct store_database *database)
 	database->has_openings = database->is_parting = false;
 }
 
-/* A user has one drain at a time, since each takes about 20 MiB. */
-static bool is_behind_a_drain(const struct store_database *database)
+/* True if the next command has to wait for a drain of another database: one recorder is drained at
+ * a time, since that takes about 20 MiB. */
+static bool is_behind_a_drain(const struct store *store, const struct store_database *database)
 {
 	const struct command *first = database->todo.first;
 
-	return first && first->kind == COMMAND_PROCESS_END && first->memfd >= 0 &&
-	       !database->drain && database->user->drains;
+	if (!first || first->kind != COMMAND_PROCESS_END || first->memfd < 0)
+		return false;
+	for (const struct store_database *d = store->databases; d; d = d->next)
+		if (d != database && d->drain)
+			return true;
+	return false;
 }
 
-/* A drain ends the turn: the next turn may go to another database of the same user. */
+/* A drain ends the turn, so that other databases have theirs. */
 static bool is_a_turn(const struct command *command)
 {
 	return command->kind == COMMAND_PROCESS_END && command->memfd >= 0;
@@ -538,7 +541,7 @@ static int work_next(struct store *store, struct store_database *database, bool 
 	bool is_over;
 	int r;
 
-	if (!database->todo.first || (!is_last && is_behind_a_drain(database)))
+	if (!database->todo.first || (!is_last && is_behind_a_drain(store, database)))
 		return 0;
 	store_beat(store);
 	command = command_list_take(&database->todo);

@@ -49,12 +49,10 @@
  * where the sessions of a whole folder wait meanwhile. */
 #define STORE_BUSY_MS	     5000u
 #define STORE_BUSY_SHARED_MS 500u
-/* How long the store thread waits for all files of one user within STORE_BUSY_USER_NS, since a user
- * may read any of its files for ever; and how many users are remembered (the oldest entry is
- * replaced). */
-#define STORE_BUSY_USER_MS   5000u
-#define STORE_BUSY_USER_NS   60000000000u
-#define STORE_BUSY_USERS     64u
+/* How long the store thread of the service waits for all files together within STORE_BUSY_ALL_NS,
+ * since the user may read any of them for ever. */
+#define STORE_BUSY_ALL_MS    5000u
+#define STORE_BUSY_ALL_NS    60000000000u
 /* The sums of a whole session are read at most once in this time. */
 #define STORE_STAT_NS	     250000000u
 
@@ -131,16 +129,6 @@ struct answer {
 	struct store_answer answer;
 };
 
-/* One uid, with what it has in the queue over all its processes. */
-struct store_user {
-	struct store_user *next; /* lock */
-	uid_t uid;		 /* fixed; the uid as which a session's uid counts */
-	unsigned sessions;	 /* lock: sessions and databases */
-	size_t queued_bytes;	 /* lock */
-	uint64_t round;		 /* store: of its last turn */
-	unsigned drains;	 /* store: drains under way */
-};
-
 /* A commit looks at the first cache line of every process, so that line holds what it needs, and
  * nothing that the loop thread writes. */
 struct store_process {
@@ -184,7 +172,6 @@ struct store_session {
 	char *path;		     /* store; absolute once open */
 	char *dir;		     /* fixed */
 	uid_t uid;		     /* fixed */
-	struct store_user *user;     /* fixed */
 	enum store_create create;    /* fixed */
 
 	struct store_session_stat stat; /* lock */
@@ -208,7 +195,7 @@ struct store_session {
 struct store_database { /* store */
 	struct store_database *next;
 	struct writer *writer;
-	struct store_user *user; /* whose turns it shares; never NULL */
+	uid_t owner; /* who has its bytes: subuids_owner(); STORE_EVERYBODY: no session yet */
 	dev_t dev;
 	ino_t ino;
 	unsigned sessions;		     /* open ones */
@@ -246,20 +233,12 @@ struct store_database { /* store */
 	uint64_t over_quota_ns; /* CLOCK_MONOTONIC: the last drop; 0: reported as over */
 };
 
-/* How long the store thread may still wait for one user. */
-struct patience_left {
-	uid_t uid;
-	uint64_t since_ns; /* CLOCK_MONOTONIC; 0: the entry is free */
-	uint64_t us;
-};
-
 struct store {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;	     /* lock */
 	struct command_list queue;   /* lock */
 	size_t queued_bytes;	     /* lock */
-	struct store_user *users;    /* lock */
 	unsigned stalled;	     /* lock */
 	bool is_stopping;	     /* lock */
 	bool is_dozing;		     /* lock: a few frames do not wake the thread */
@@ -271,15 +250,15 @@ struct store {
 	_Atomic uint64_t beats; /* written by the store thread, read by any */
 
 	/* store */
-	struct store_database *databases; /* the one that had its turn last is last */
+	struct store_database *databases;
 	struct command_list opens;	  /* sessions that wait to be opened */
 	uint64_t cache_bytes; /* for the pages of each database; 0: none was ever open */
 	struct store_session *sessions;
-	struct store_user nobody; /* has the databases that no session continues */
-	uint64_t round, flushes;
+	uint64_t flushes;
 	struct msg_arena arena;
-	struct database_patience patience; /* with the user whose file is opened */
-	struct patience_left patience_left[STORE_BUSY_USERS];
+	struct database_patience patience; /* with the readers of a file that is opened */
+	uint64_t patience_ns;		   /* CLOCK_MONOTONIC: since when patience_us counts */
+	uint64_t patience_us;		   /* how long it may still wait */
 	struct room *room; /* NULL: free room is not checked */
 	uint64_t give_up_ns;
 	const struct subuids *subuids;		   /* fixed */
@@ -313,8 +292,7 @@ void session_leave(struct store_session *session);
 /* scheduler.c */
 /* Puts the command into the queue of its database, or of its session while that waits. */
 void turns_route(struct store *store, struct command *command);
-/* Gives each user one turn, in which one of its databases makes a step, or one session is
- * opened. */
+/* Opens half a session and gives each database one turn. */
 void turns_round(struct store *store);
 /* Does all that is left, before the end of the store. */
 void turns_finish(struct store *store);
@@ -325,14 +303,6 @@ bool turns_has_opens(struct store *store);
 /* Makes a handle without a command to open it. -ENOMEM, -EINVAL. */
 int store_session_new(struct store *store, const struct store_session_params *params, void *owner,
 	struct store_session **ret);
-/*
- * True if the user has queued at least its bound divided by @part. The bound is half of what other
- * users leave free. Called with the lock held.
- */
-bool store_user_is_full(const struct store *store, const struct store_user *user, unsigned part);
-void store_user_free(struct store *store, struct store_user *user);
-/* Gives @database its turns with those of @user from now on; NULL: with no user's. */
-void store_user_set(struct store *store, struct store_database *database, struct store_user *user);
 
 /* command.c */
 struct command *command_new(
@@ -364,11 +334,10 @@ void answer_left(struct store *store, struct store_answer *answer);
 void answer_release(struct store *store, const struct command *command);
 void answer_drop_all(struct store *store);
 
-/* open_session.c: for the opening of the file @path. */
-const struct database_patience *store_patience(struct store *store, const char *path);
-
 /* open_session.c: finds or makes the file of @session and its row. @why: one line, or "". */
 int session_file_open(struct store_session *session, char *why, size_t why_bytes);
+/* How long the opening of a file may wait for its readers. */
+const struct database_patience *session_file_patience(struct store *store);
 /* Returns what an error means for a file; the text is static. */
 const char *session_file_explain(int r);
 /* NULL: it is not open here. An open file must not be opened twice, because closing one descriptor

@@ -38,7 +38,6 @@ struct store_database *session_file_close(struct store *store, struct store_data
 	}
 	over_quota_close(store, database);
 	work_end_drain(database);
-	store_user_set(store, database, NULL);
 	writer_free(database->writer);
 	close_p(&database->index); /* after SQLite, which holds no locks on it any more */
 	free(database);
@@ -68,40 +67,17 @@ bool session_file_may_renew(const struct store *store, const char *path)
 
 /*
  * A process that may read a file may lock it, and the store thread waits while it opens the file.
- * This limits the time that the thread waits for the files of one user, however many they are.
+ * In the service there is a limit for all files together, however many they are.
  */
-
-/* STORE/UID/NAME: returns the uid as which the owner of the folder counts. */
-static uid_t find_user(const struct store *store, const char *path)
+const struct database_patience *session_file_patience(struct store *store)
 {
-	const char *name = strrchr(path, '/'), *folder = name;
-
-	while (folder && folder > path && folder[-1] != '/')
-		folder--;
-	return subuids_owner(store->subuids, folder ? (uid_t)strtoul(folder, NULL, 10) : 0);
-}
-
-static uint64_t *find_left(struct store *store, uid_t uid)
-{
-	struct patience_left *left = store->patience_left, *end = left + STORE_BUSY_USERS;
-	struct patience_left *oldest = left;
 	uint64_t now_ns = clock_monotonic_ns();
 
-	for (; left < end && !(left->since_ns && left->uid == uid); left++)
-		if (left->since_ns < oldest->since_ns)
-			oldest = left;
-	if (left == end)
-		left = oldest;
-	else if (now_ns - left->since_ns < STORE_BUSY_USER_NS)
-		return &left->us;
-	*left = (struct patience_left){uid, now_ns, STORE_BUSY_USER_MS * 1000u};
-	return &left->us;
-}
-
-const struct database_patience *store_patience(struct store *store, const char *path)
-{
-	/* In a private collector all files belong to one user. */
-	store->patience.left_us = store->index ? find_left(store, find_user(store, path)) : NULL;
+	if (!store->patience_ns || now_ns - store->patience_ns >= STORE_BUSY_ALL_NS) {
+		store->patience_ns = now_ns;
+		store->patience_us = STORE_BUSY_ALL_MS * 1000u;
+	}
+	store->patience.left_us = store->index ? &store->patience_us : NULL;
 	return &store->patience;
 }
 
@@ -118,12 +94,12 @@ static int open_database(struct store *store, const char *path, struct store_dat
 	database->index = -1;
 	if (stat(path, &st) < 0)
 		return -errno;
-	r = writer_open(path, &store->arena, store_patience(store, path), &database->writer);
+	r = writer_open(path, &store->arena, session_file_patience(store), &database->writer);
 	if (r < 0)
 		return r;
 	database->dev = st.st_dev;
 	database->ino = st.st_ino;
-	store_user_set(store, database, NULL);
+	database->owner = STORE_EVERYBODY;
 	database->next = store->databases;
 	store->databases = database;
 	cache_divide(store);
@@ -295,7 +271,7 @@ static int peek(const struct store_session *session, const char *path)
 	int r = aside_check(path, SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
 
 	if (r == 0)
-		r = database_open_to_read(path, store_patience(session->store, path), &db);
+		r = database_open_to_read(path, session_file_patience(session->store), &db);
 	if (r == 0)
 		r = holds(session, db);
 	database_close(db);

@@ -36,7 +36,7 @@ static int make_noted(struct store *store, const char *path, const char *aside, 
 
 	if (r < 0)
 		return r;
-	r = writer_open(path, &store->arena, store_patience(store, path), &writer);
+	r = writer_open(path, &store->arena, session_file_patience(store), &writer);
 	if (r == 0)
 		r = put_note(writer, aside, count);
 	writer_free(writer); /* this seals it again */
@@ -194,7 +194,7 @@ static int renew(struct store *store, struct store_database *database)
 {
 	int r = database->damage ? replace(store, database) : 0;
 
-	(void)store_patience(store, database->writer->path); /* for the writer */
+	(void)session_file_patience(store); /* for the writer */
 	if (r == 0)
 		r = attach(database);
 	if (r == 0)

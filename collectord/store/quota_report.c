@@ -11,6 +11,7 @@
 #include "collectord/db/tenant_files.h"
 #include "collectord/store/internal.h"
 #include "proto/base/clock.h"
+#include "proto/base/subordinate_uids.h"
 
 /* A tenant is within its quota again if nothing was dropped for this time. */
 #define CALM_NS	   2000000000u
@@ -104,7 +105,8 @@ int over_quota_open(struct store_session *session)
 
 	if (!store->has_quotas || quota->account)
 		return 0;
-	quota->account = quotas_account(&store->quotas, session->user->uid);
+	quota->account =
+		quotas_account(&store->quotas, subuids_owner(store->subuids, session->uid));
 	if (!quota->account)
 		return -ENOMEM;
 	intern_set_account(&database->writer->intern, quota->account);

@@ -9,7 +9,6 @@
 #include "collectord/db/text.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
-#include "proto/base/subordinate_uids.h"
 
 /* Returns a copy that is fit for a column; *@ok turns false if there is no memory. */
 static char *clean(const char *text, size_t max, bool *ok)
@@ -26,66 +25,6 @@ static char *copy_path(const char *path, bool *ok)
 
 	*ok = *ok && (!path || copy);
 	return copy;
-}
-
-static size_t user_bound(const struct store *store, const struct store_user *user)
-{
-	size_t others = store->queued_bytes - user->queued_bytes;
-
-	return others < STORE_QUEUE_BYTES_MAX ? (STORE_QUEUE_BYTES_MAX - others) / 2 : 0;
-}
-
-bool store_user_is_full(const struct store *store, const struct store_user *user, unsigned part)
-{
-	return user->queued_bytes && user->queued_bytes >= user_bound(store, user) / part;
-}
-
-/* NULL: no memory. */
-static struct store_user *get_user(struct store *store, uid_t uid)
-{
-	struct store_user *user;
-
-	pthread_mutex_lock(&store->lock);
-	for (user = store->users; user && user->uid != uid; user = user->next)
-		;
-	if (!user) {
-		user = calloc(1, sizeof(*user));
-		if (user) {
-			*user = (struct store_user){.next = store->users, .uid = uid};
-			store->users = user;
-		}
-	}
-	if (user)
-		user->sessions++;
-	pthread_mutex_unlock(&store->lock);
-	return user;
-}
-
-void store_user_free(struct store *store, struct store_user *user)
-{
-	struct store_user **at = &store->users;
-
-	if (!user)
-		return;
-	pthread_mutex_lock(&store->lock);
-	if (--user->sessions == 0) {
-		while (*at != user)
-			at = &(*at)->next;
-		*at = user->next;
-		free(user);
-	}
-	pthread_mutex_unlock(&store->lock);
-}
-
-void store_user_set(struct store *store, struct store_database *database, struct store_user *user)
-{
-	struct store_user *before = database->user;
-
-	database->user = user ? user : &store->nobody;
-	pthread_mutex_lock(&store->lock);
-	database->user->sessions++;
-	pthread_mutex_unlock(&store->lock);
-	store_user_free(store, before);
 }
 
 int store_session_new(struct store *store, const struct store_session_params *params, void *owner,
@@ -109,8 +48,7 @@ int store_session_new(struct store *store, const struct store_session_params *pa
 	session->host = clean(params->host, LABEL_BYTES_MAX, &ok);
 	session->path = copy_path(params->path, &ok);
 	session->dir = copy_path(params->dir, &ok);
-	session->user = get_user(store, subuids_owner(store->subuids, params->uid));
-	if (!ok || !session->user) {
+	if (!ok) {
 		destroy_session(session);
 		return -ENOMEM;
 	}
@@ -261,10 +199,8 @@ int store_process_frames(struct store_process *process, uint8_t *frames, size_t 
 	all = command_bytes(command);
 	pthread_mutex_lock(&store->lock);
 	process->queued_bytes += all;
-	process->session->user->queued_bytes += all;
 	store->queued_bytes += all;
 	is_full = process->queued_bytes >= STORE_QUEUE_PROCESS_BYTES_MAX ||
-		  store_user_is_full(store, process->session->user, 1) ||
 		  store->queued_bytes >= STORE_QUEUE_BYTES_MAX;
 	if (is_full && !process->is_stalled) {
 		process->is_stalled = true;
@@ -286,14 +222,13 @@ static size_t left_of(size_t bound, size_t taken)
 size_t store_process_room(struct store_process *process)
 {
 	struct store *store = process->session->store;
-	const struct store_user *user = process->session->user;
-	size_t room, of_user;
+	size_t room, of_all;
 
 	pthread_mutex_lock(&store->lock);
 	room = left_of(STORE_QUEUE_PROCESS_BYTES_MAX, process->queued_bytes);
-	of_user = left_of(user_bound(store, user), user->queued_bytes);
+	of_all = left_of(STORE_QUEUE_BYTES_MAX, store->queued_bytes);
 	pthread_mutex_unlock(&store->lock);
-	return of_user < room ? of_user : room;
+	return of_all < room ? of_all : room;
 }
 
 int store_process_watch(struct store_process *process, int memfd)

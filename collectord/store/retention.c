@@ -402,9 +402,9 @@ static void take_closed(uid_t uid, uint64_t bytes, unsigned count, void *data)
 static void add_open(struct store *store)
 {
 	for (const struct store_database *d = store->databases; d; d = d->next) {
-		struct tenant *tenant = d->user == &store->nobody
+		struct tenant *tenant = d->owner == STORE_EVERYBODY
 						? NULL
-						: tenant_of(store->retention, d->user->uid, true);
+						: tenant_of(store->retention, d->owner, true);
 
 		if (tenant)
 			tenant->open_bytes += (uint64_t)storage_database_bytes(d->writer->path);

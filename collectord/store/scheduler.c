@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Decides which work comes next. Commands wait in the queue of their database, and sessions to be
- * opened in a queue of the store. In a round each user has one turn, whatever it has open, so a
- * frame waits for at most one turn of every other user. Store thread.
+ * opened in a queue of the store. In a round each database has one turn, so a frame waits for at
+ * most one turn of every other database. Store thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 #include "proto/base/fault.h"
+#include "proto/base/subordinate_uids.h"
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
@@ -77,8 +78,8 @@ static bool open_file(struct store *store, struct command *open)
 		answer_session(session, STORE_FAILED, r, why);
 		return false;
 	}
-	if (session->database->user == &store->nobody)
-		store_user_set(store, session->database, session->user);
+	if (session->database->owner == STORE_EVERYBODY)
+		session->database->owner = subuids_owner(store->subuids, session->uid);
 	open->text = why[0] ? strdup(why) : NULL; /* a warning */
 	return true;
 }
@@ -279,8 +280,7 @@ static bool is_busy(const struct store_database *database, uint64_t before_ns)
 /* In a folder, a database is continued by a session of the same user and job. */
 static bool is_of_job(const struct store_session *a, const struct store_session *b)
 {
-	return a->user == b->user &&
-	       (a->job && b->job ? !strcmp(a->job, b->job) : a->job == b->job);
+	return a->uid == b->uid && (a->job && b->job ? !strcmp(a->job, b->job) : a->job == b->job);
 }
 
 /* A session waits while its file, or what may become its file, is busy: a close writes the end of
@@ -325,19 +325,6 @@ static struct command *take_open(struct store *store, bool is_last)
 	return open;
 }
 
-/* Moves the openings of the user that had its turn to the end. */
-static void put_off_opens(struct store *store, const struct store_user *user)
-{
-	struct command_list all = store->opens, later = {0};
-	struct command *open;
-
-	store->opens = (struct command_list){0};
-	while ((open = command_list_take(&all)))
-		command_list_add(open->session->user == user ? &later : &store->opens, open);
-	command_list_prepend(&later, &store->opens);
-	store->opens = later;
-}
-
 static void end_wait(struct store *store, struct command *open)
 {
 	struct store_session *session = open->session;
@@ -361,13 +348,11 @@ static bool open_next(struct store *store, bool is_last)
 	if (!open)
 		return false;
 	store_beat(store);
-	open->session->user->round = store->round;
 	if (open->session->database) {
 		tell_opened(store, open);
 		end_wait(store, open);
 		return true;
 	}
-	put_off_opens(store, open->session->user);
 	if (open_file(store, open)) {
 		command_list_add(&again, open);
 		command_list_prepend(&store->opens, &again);
@@ -416,42 +401,14 @@ static bool has_flush(const struct store_database *database)
 	return false;
 }
 
-/* Moves the database that had its turn to the end. */
-static void move_to_end(struct store *store, struct store_database *database)
-{
-	struct store_database **at = &store->databases;
-
-	while (*at && *at != database)
-		at = &(*at)->next;
-	if (!*at)
-		return; /* it was closed */
-	*at = database->next;
-	database->next = NULL;
-	while (*at)
-		at = &(*at)->next;
-	*at = database;
-}
-
 void turns_round(struct store *store)
 {
 	struct store_database *database, *next;
 
-	store->round++;
 	(void)open_next(store, false);
 	for (database = store->databases; database; database = next) {
-		struct store_user *user = database->user;
-		uint64_t before = user->round;
-
 		next = database->next;
-		if (before == store->round)
-			continue;
-		/* Set before the work, because the user may be freed with a database that is
-		 * closed. */
-		user->round = store->round;
-		if (work_database(store, database, false))
-			move_to_end(store, database);
-		else
-			user->round = before; /* no step was made, so both still exist */
+		(void)work_database(store, database, false);
 	}
 	for (database = store->databases; database; database = database->next)
 		if (database->not_before_ns && has_flush(database))

@@ -44,7 +44,6 @@ void destroy_session(struct store_session *session)
 {
 	free_processes(session->processes);
 	free_processes(session->ended);
-	store_user_free(session->store, session->user);
 	free(session->name);
 	free(session->job);
 	free(session->command);
@@ -391,7 +390,6 @@ int store_new(const struct store_config *config, struct store **ret)
 	store->has_quotas = config->limits.records_per_s || config->limits.bytes_per_s ||
 			    config->limits.disk_bytes || config->limits.memory_bytes ||
 			    config->limits.names_per_day;
-	store->nobody = (struct store_user){.uid = STORE_EVERYBODY, .sessions = 1};
 	store->answer_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (store->answer_fd < 0)
 		r = -errno;

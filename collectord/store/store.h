@@ -224,7 +224,7 @@ int store_process_watch(struct store_process *process, int memfd);
  * Queues whole frames as received after the Hello, each with its length prefix, one after the
  * other; takes ownership of @frames, always (malloc'ed). Counters, anchors, defines and Bye are
  * frames, too. After a BAD_FRAME all frames are dropped until store_process_reopen(). 0: go on. 1:
- * queued, but a bound is reached (STORE_QUEUE_PROCESS_BYTES_MAX, the user's part, or
+ * queued, but a bound is reached (STORE_QUEUE_PROCESS_BYTES_MAX, or
  * STORE_QUEUE_BYTES_MAX of all): the caller stops reading this connection until its ROOM answer.
  * -ENOMEM: the frames were dropped; the caller closes the connection.
  */

@@ -167,11 +167,10 @@
 /* A private collector ends after this time if no process connects. */
 #define PRIVATE_WAIT_MS		 30000u
 
-/* Frames handed from the loop to the store thread and not yet committed, in bytes: past it
- * the loop stops reading data connections, and the recorders absorb. */
-#define STORE_QUEUE_BYTES_MAX	      (64u << 20)
-/* One user may take half of what the others leave free, so there is always room for one more user.
- * One process may take one and a half transactions: more would only wait here instead of in its
+/* Frames of one user handed from the loop to the store thread and not yet committed, in bytes: past
+ * it the loop stops reading data connections, and the recorders absorb. */
+#define STORE_QUEUE_BYTES_MAX	      (32u << 20)
+/* One process may take one and a half transactions: more would only wait here instead of in its
  * recorder, and the flood of one rank leaves room for the others. */
 #define STORE_QUEUE_PROCESS_BYTES_MAX (7u << 18)
 /* SQLite's page cache. Rows are appended: a transaction changes 3 MiB of pages, or 16 MiB where it

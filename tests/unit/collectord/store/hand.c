@@ -31,7 +31,6 @@ int hand_setup(void **state)
 	msg_arena_init(&hand->store.arena, ARENA_BYTES_MAX);
 	quotas_init(&hand->store.quotas, &none);
 	hand->store.patience = (struct database_patience){.busy_ms = 1000, .beat = no_beat};
-	hand->store.nobody = (struct store_user){.uid = STORE_EVERYBODY, .sessions = 1};
 	hand->store.answer_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	hand->store.give_up_ns = HOUR_NS;
 	*state = hand;

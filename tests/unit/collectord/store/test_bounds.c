@@ -101,17 +101,12 @@ static void fill_queue(struct harness *h)
 	free(bytes);
 }
 
-/* One user's flood, over many processes, leaves half of the queue. */
-static void one_user_leaves_room(void **state)
+static void a_flood_of_many_processes_fills_the_queue(void **state)
 {
 	struct harness *h = *state;
-	struct store_session_params params = {
-		.name = "other", .uid = getuid() + 1, .create = STORE_NEW};
 	const size_t each = STORE_QUEUE_PROCESS_BYTES_MAX - 4096;
 	struct store_process *process;
-	struct store_session *session;
 	unsigned taken = 0;
-	char path[112];
 	size_t count;
 	uint8_t *bytes;
 	sqlite3 *db;
@@ -125,55 +120,8 @@ static void one_user_leaves_room(void **state)
 			0);
 		taken++;
 	} while (!store_process_frames(process, calloc(1, each), each));
-	assert_in_range(taken * each, STORE_QUEUE_BYTES_MAX / 2, STORE_QUEUE_BYTES_MAX / 2 + each);
+	assert_in_range(taken * each, STORE_QUEUE_BYTES_MAX, STORE_QUEUE_BYTES_MAX + each);
 	assert_int_equal(store_process_room(process), 0);
-	snprintf(path, sizeof(path), "%s/other.db", h->dir);
-	params.path = path;
-	assert_int_equal(store_session_open(h->store, &params, h, &session), 0);
-	bytes = peer_hello(1, 0, &count);
-	assert_int_equal(
-		store_process_open(session, bytes, count, getuid() + 1, 1001, 4242, h, &process),
-		0);
-	assert_int_equal(store_process_room(process), STORE_QUEUE_PROCESS_BYTES_MAX);
-	assert_int_equal(store_process_frames(process, calloc(1, each), each), 0);
-	assert_in_range(store_process_room(process), 1, 4096);
-	sqlite3_close(db);
-}
-
-/* ... also when the first one stays for ever: who was stopped goes on as soon as his own is stored.
- */
-static void one_user_stops_nobody_for_ever(void **state)
-{
-	struct harness *h = *state;
-	struct store_session_params params = {
-		.name = "other", .uid = getuid() + 1, .create = STORE_NEW};
-	const size_t most = STORE_QUEUE_PROCESS_BYTES_MAX;
-	struct store_process *process;
-	struct store_session *session;
-	char path[112], other;
-	unsigned opened = 0;
-	size_t count;
-	uint8_t *bytes;
-	sqlite3 *db;
-
-	harness_open_session(h, STORE_NEW);
-	db = lock(h->path);
-	for (size_t queued = 0; queued <= STORE_QUEUE_BYTES_MAX / 2; queued += most) {
-		bytes = peer_hello((uint8_t)(10 + opened), 0, &count);
-		assert_int_equal(store_process_open(h->session, bytes, count, getuid(),
-					 100 + (int)opened++, 4242, h, &process),
-			0);
-		assert_int_equal(store_process_frames(process, calloc(1, most), most), 1);
-	}
-	snprintf(path, sizeof(path), "%s/other.db", h->dir);
-	params.path = path;
-	assert_int_equal(store_session_open(h->store, &params, &other, &session), 0);
-	bytes = peer_hello(1, 0, &count);
-	assert_int_equal(store_process_open(
-				 session, bytes, count, getuid() + 1, 1001, 4242, &other, &process),
-		0);
-	assert_int_equal(store_process_frames(process, calloc(1, most), most), 1);
-	wait_counting(h, STORE_ROOM, &other, STORE_ROOM);
 	sqlite3_close(db);
 }
 
@@ -451,8 +399,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(figures_beyond_any_sum),
-		TEST(one_user_leaves_room),
-		TEST(one_user_stops_nobody_for_ever),
+		TEST(a_flood_of_many_processes_fills_the_queue),
 		TEST(last_answer_is_the_last),
 		TEST(trouble_ends_before_the_session),
 		TEST(opened_behind_a_close),

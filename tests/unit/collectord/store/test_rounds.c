@@ -91,39 +91,6 @@ static void a_wait_begins_with_the_trouble(void **state)
 	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rocpd_op"), 0);
 }
 
-/* ---- whose file it was ----------------------------------------------------------------------- */
-
-static void close_session_of(struct hand *hand, struct tenant *t)
-{
-	turns_route(&hand->store, command_new(COMMAND_SESSION_CLOSE, t->session, NULL));
-	for (unsigned i = 0; t->session->database && i < ROUNDS_MAX; i++)
-		turns_round(&hand->store);
-	assert_null(t->session->database);
-	turns_route(&hand->store, command_new(COMMAND_SESSION_FREE, t->session, NULL));
-}
-
-/* It has its turns with those of the first user, who goes before it: a sanitizer sees what is read
- * or written of them afterwards. */
-static void a_file_outlives_the_sessions_of_its_user(void **state)
-{
-	struct hand *hand = *state;
-	struct tenant first, second;
-
-	ask_to_open(hand, &first, 0, getuid(), "first", STORE_NEW);
-	rounds_until_open(hand, first.session);
-	ask_to_open(hand, &second, 0, getuid() + 1, "second", STORE_RESUME);
-	rounds_until_open(hand, second.session);
-	assert_ptr_equal(second.session->database, first.session->database);
-	close_session_of(hand, &first);
-	assert_int_equal(second.session->database->user->uid, getuid());
-	assert_int_equal(second.session->database->user->sessions, 1);
-	assert_ptr_equal(second.session->database->first_session, second.session);
-	assert_null(second.session->sibling);
-	close_session_of(hand, &second);
-	assert_null(hand->store.databases);
-	assert_null(hand->store.users);
-}
-
 /* ---- what a session waits for to be opened ----------------------------------------------------- */
 
 static void begin_drain(struct hand *hand, struct tenant *t, unsigned number, uid_t uid)
@@ -216,7 +183,7 @@ static unsigned count_opened(const struct tenant t[OPENS], bool is_whole)
 	return n;
 }
 
-/* Of whomever they are: a file in one, its row in the index in the next. */
+/* A file in one, its row in the index in the next. */
 static void a_round_opens_half_a_session(void **state)
 {
 	struct hand *hand = *state;
@@ -231,20 +198,6 @@ static void a_round_opens_half_a_session(void **state)
 		assert_int_equal(count_opened(t, true), round / 2);
 	}
 	assert_false(turns_has_opens(&hand->store));
-}
-
-/* Who has many sessions to open does not stand before all others. */
-static void sessions_open_by_user(void **state)
-{
-	struct hand *hand = *state;
-	struct tenant t[OPENS];
-
-	for (unsigned i = 0; i < OPENS; i++)
-		ask_to_open(hand, &t[i], i, getuid() + (i == OPENS - 1), "job", STORE_NEW);
-	rounds_until_open(hand, t[OPENS - 1].session);
-	assert_int_equal(count_opened(t, true), 2);
-	rounds_until_open(hand, t[OPENS - 2].session);
-	assert_int_equal(count_opened(t, true), OPENS);
 }
 
 /* Its rows, its log, its file, the index. */
@@ -394,7 +347,7 @@ static void arrivals_wait_for_their_commit(void **state)
 	harness_check_books(t.path);
 }
 
-/* ---- the drains of one user ------------------------------------------------------------------- */
+/* ---- drains ---------------------------------------------------------------------------------- */
 
 #define RANKS 3u
 /* A drain of several turns. */
@@ -410,7 +363,7 @@ static unsigned over_of(struct store_process *const process[RANKS])
 }
 
 /* So neither stands behind all drains of the other. */
-static void files_of_a_user_drain_in_turns(void **state)
+static void files_drain_in_turns(void **state)
 {
 	struct hand *hand = *state;
 	struct store_process *process[2][RANKS];
@@ -575,17 +528,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_drain_under_way_is_not_given_up),
 		T(a_wait_begins_with_the_trouble),
-		T(a_file_outlives_the_sessions_of_its_user),
 		T(a_session_waits_for_its_file_alone),
 		T(a_session_waits_for_its_job_alone),
 		T(a_round_opens_half_a_session),
-		T(sessions_open_by_user),
 		T(a_session_closes_in_steps),
 		T(nobody_comes_to_a_file_that_is_sealed),
 		T(a_close_goes_on_in_a_new_file),
 		T(arrivals_share_a_commit),
 		T(arrivals_wait_for_their_commit),
-		T(files_of_a_user_drain_in_turns),
+		T(files_drain_in_turns),
 		T(commits_walk_past_nobody_who_is_over),
 		T(a_service_puts_no_log_away_in_steps),
 		T(a_step_does_not_go_before_an_end),

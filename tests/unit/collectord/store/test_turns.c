@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * One thread stores for all: how much of it one user has before another one's turn comes. Counted
- * in records and by the order of answers, not in time.
+ * One thread stores for all databases: how much it does for one of them before the turn of another
+ * one comes. Counted in records and by the order of answers, not in time.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -17,10 +17,10 @@
 
 #define SLOTS (20 * DRAIN_SLICE_RECORDS)
 
-/* ---- between users
- * -------------------------------------------------------------------------------- */
+/* ---- between databases ------------------------------------------------------------------------
+ */
 
-/* Of a user of its own, in a file of its own. */
+/* A session with one process, in a file of its own. */
 struct tenant {
 	struct store_session *session;
 	struct store_process *process;
@@ -89,7 +89,6 @@ static size_t queue_frames(struct harness *h, struct store_process *process, str
 
 	command->bytes = frames_take(frames, &command->count);
 	process->queued_bytes += command_bytes(command);
-	process->session->user->queued_bytes += command_bytes(command);
 	h->store->queued_bytes += command_bytes(command);
 	queue(h, command);
 	return command->count;
@@ -149,61 +148,6 @@ static void a_drain_lets_others_pass(void **state)
 	harness_check_books(dead.path);
 }
 
-/* ---- however much one user has open
- * ---------------------------------------------------------------- */
-
-#define MANY 8u
-
-/* In the middle of the many of somebody else. */
-struct crowd {
-	struct tenant of[MANY];
-	struct tenant honest[2];
-};
-
-static void crowd_open(struct harness *h, struct crowd *c)
-{
-	tenant_open(h, &c->honest[0], 100, getuid() + 1);
-	for (unsigned i = 0; i < MANY; i++)
-		tenant_open(h, &c->of[i], i, getuid());
-	tenant_open(h, &c->honest[1], 101, getuid() + 2);
-}
-
-/* Of the next answers of @kind, with both honest ones, how many are others'. */
-static unsigned others_before(struct harness *h, const struct crowd *c, enum store_answer_kind kind)
-{
-	unsigned others = 0, honest = 0;
-	const void *who;
-
-	while (honest < 2) {
-		if (next_kind(h, &who) != kind)
-			continue;
-		if (who == &c->honest[0] || who == &c->honest[1])
-			honest++;
-		else
-			others++;
-	}
-	return others;
-}
-
-static void files_of_one_user_are_one_turn(void **state)
-{
-	struct harness *h = *state;
-	static struct crowd c;
-
-	crowd_open(h, &c);
-	pthread_mutex_lock(&h->store->lock);
-	for (unsigned i = 0; i < MANY; i++)
-		queue_frame(h, &c.of[i]);
-	queue_frame(h, &c.honest[0]);
-	queue_frame(h, &c.honest[1]);
-	pthread_cond_signal(&h->store->wake);
-	pthread_mutex_unlock(&h->store->lock);
-	/* Its one turn may be before theirs. */
-	assert_in_range(others_before(h, &c, STORE_COMMITTED), 0, 1);
-	for (unsigned i = 0; i < MANY; i++)
-		harness_check_books(c.of[i].path);
-}
-
 static struct command *command_to_open(
 	struct harness *h, struct tenant *t, unsigned number, uid_t uid)
 {
@@ -213,27 +157,6 @@ static struct command *command_to_open(
 	snprintf(t->path, sizeof(t->path), "%s/%u.db", h->dir, number);
 	assert_int_equal(store_session_new(h->store, &params, t, &t->session), 0);
 	return command_new(COMMAND_SESSION_OPEN, t->session, NULL);
-}
-
-/* Each makes a file. */
-static void sessions_of_one_user_are_one_turn(void **state)
-{
-	struct harness *h = *state;
-	static struct crowd c;
-	struct command *honest[2], *of[MANY];
-
-	for (unsigned i = 0; i < MANY; i++)
-		of[i] = command_to_open(h, &c.of[i], i, getuid());
-	for (unsigned i = 0; i < 2; i++)
-		honest[i] = command_to_open(h, &c.honest[i], 100 + i, getuid() + 1 + i);
-	pthread_mutex_lock(&h->store->lock);
-	for (unsigned i = 0; i < MANY; i++)
-		queue(h, of[i]);
-	queue(h, honest[0]);
-	queue(h, honest[1]);
-	pthread_cond_signal(&h->store->wake);
-	pthread_mutex_unlock(&h->store->lock);
-	assert_in_range(others_before(h, &c, STORE_OPENED), 0, 1);
 }
 
 /* What came for a session before its file was there is done afterwards, in order. */
@@ -441,8 +364,6 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
 	const struct CMUnitTest tests[] = {
 		T(a_drain_lets_others_pass),
-		T(files_of_one_user_are_one_turn),
-		T(sessions_of_one_user_are_one_turn),
 		T(what_waits_for_a_session_is_done),
 		T(frames_of_a_process_are_taken_in_a_row),
 		T(who_sends_much_lets_others_pass),

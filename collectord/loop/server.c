@@ -186,8 +186,7 @@ static bool may_accept_more(struct server *server, int listener, int error)
 /* As accept(). A worker takes connections from its door instead of the sockets of the service. */
 static int next_connection(struct server *server, int listener)
 {
-	return server->seated ? seated_next_connection(server)
-			      : accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	return server->seated ? seated_next_connection(server) : listen_accept(listener);
 }
 
 /* Returns true if more connections may be waiting. */

@@ -344,6 +344,15 @@ void listen_add_abstract(struct listen_sockets *sockets, const char *path)
 	sockets->fds[sockets->count++] = TAKE_FD(fd);
 }
 
+int listen_accept(int listener)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), on = 1;
+
+	if (fd >= 0) /* before Linux 5.15 there are no urgent bytes on these sockets */
+		(void)setsockopt(fd, SOL_SOCKET, SO_OOBINLINE, &on, sizeof(on));
+	return fd;
+}
+
 void listen_done(struct listen_sockets *sockets)
 {
 	struct stat st;

@@ -62,6 +62,12 @@ int listen_bind(struct listen_sockets *sockets, const char *path, bool is_privat
  */
 void listen_add_abstract(struct listen_sockets *sockets, const char *path);
 
+/*
+ * As accept(), without blocking. An urgent byte (MSG_OOB) of the peer stays in line with the other
+ * bytes, because the kernel would close the descriptors that came with it when it is passed over.
+ */
+int listen_accept(int listener);
+
 /* True if a process that connects now reaches all sockets: none was removed or replaced. */
 bool listen_is_reachable(const struct listen_sockets *sockets);
 

@@ -292,7 +292,7 @@ static void take(struct acceptor_self *a, int fd)
 static bool accept_some(struct acceptor_self *a, int listener)
 {
 	for (unsigned i = 0; i < BATCH; i++) {
-		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int fd = listen_accept(listener);
 
 		if (fd >= 0) {
 			take(a, fd);

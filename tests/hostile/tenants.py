@@ -70,12 +70,13 @@ def as_attacker(what):
 
 
 def hang_up_with(service, fd, count):
-    """@count connections that say half a frame, pass @fd, and are gone."""
+    """@count connections that say half a frame, or an urgent byte, pass @fd, and are gone."""
     for i in range(count):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
             with contextlib.suppress(OSError):
                 peer.connect(service.socket)
-                socket.send_fds(peer, [wire.frame(hello={"version_min": 1})[: 3 + i % 4]], [fd])
+                text = wire.frame(hello={"version_min": 1})[: 3 + i % 4]
+                socket.send_fds(peer, [text[:1] if i % 2 else text], [fd], socket.MSG_OOB if i % 2 else 0)
 
 
 def linger(service):

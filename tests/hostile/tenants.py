@@ -213,20 +213,22 @@ def others_go_on(service, process, ranks):
 def kills(service):
     """Ranks of several tenants; nothing is lost, nothing twice."""
     users = [User("tenant %d" % i, 62100 + i) for i in range(8 if is_long() else 4)]
-    count = 700 if is_long() else 24
+    each = 100 if is_long() else 3
     supervised = Supervised(service)
     supervised.start()
     ranks = {user: service.spawn(user, "kills", "--polite", rate=2000) for user in users}
     chance = random.Random(25)
-    killed = {"supervisor": 0, "worker": 0, "all": 0}
-    for _ in range(count):
+    killed = {"supervisor": 2 * each, "worker": 5 * each, "all": each}
+    order = [what for what, times in killed.items() for _ in range(times)]
+    chance.shuffle(order)
+    for what in order:
         stored = sum(s["stored"] for all in service.sessions().values() for s in all)
         wait_for("more to be stored", lambda least=stored: sum(
             s["stored"] for all in service.sessions().values() for s in all) != least)
-        what = chance.choices(("supervisor", "worker", "all"), (2, 5, 1))[0]
+        if what == "worker":
+            wait_for("a worker", lambda: workers_of(supervised.process.pid))
         workers = workers_of(supervised.process.pid)
-        killed[what] += 1
-        if what == "worker" and workers:
+        if what == "worker":
             os.kill(chance.choice(workers), signal.SIGKILL)
         if what == "all":
             for pid in workers:
@@ -240,7 +242,10 @@ def kills(service):
     for user, shim in ranks.items():
         kernels += check_stored(service, shim, user, "kills")
     supervised.stop()
-    print("%d tenants, killed: %s: %d dispatched, all stored, once" % (
+    rows = check_index(service, users)
+    if rows != len(users):
+        fail("index.db has %d rows" % rows)
+    print("%d tenants, killed: %s: %d dispatched, all stored, once; index.db is right" % (
         len(users), ", ".join("%s %d times" % pair for pair in killed.items()), kernels))
 
 

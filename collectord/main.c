@@ -283,6 +283,8 @@ static int start_store(const struct config *config, const struct seat *seat, con
 	store_config.subuids = config->subuids;
 	store_config.give_up_ms = config->give_up_ms;
 	store_config.limits = limit_options_resolve(&config->limits, config->is_service, folder);
+	if (seat)
+		supervisor_bound_memory(store_config.limits.memory_bytes);
 	r = store_new(&store_config, ret);
 	if (r < 0)
 		log_error("cannot store in %s: %s", config->store_path, store_explain(r));

@@ -28,22 +28,6 @@
 #include "proto/base/limits.h"
 #include "proto/base/subordinate_uids.h"
 
-/* Connections accepted before the acceptor reads messages of the supervisor. */
-#define BATCH		64u
-/* Connections of one tenant that may wait because its worker empties the door too slowly. */
-#define PENDING_MAX	1024u
-/* Connections of all tenants that may wait, so that descriptors are left to accept with. */
-#define PENDING_ALL_MAX 4096u
-/*
- * Connections whose close may hang are closed together: when there are so many, or after this time.
- */
-#define UNWANTED_MAX	1024u
-#define UNWANTED_NS	1000000000ull
-/* Larger than almost any first message. */
-#define PEEK_BYTES	4096u
-/* Time until accepting is retried after descriptors or memory ran out. */
-#define PAUSE_MS	100
-
 struct door {
 	struct door *next;
 	uid_t owner;

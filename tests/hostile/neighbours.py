@@ -49,6 +49,12 @@ def environment():
             if name == "PATH" or name.endswith("SAN_OPTIONS")}
 
 
+def is_sanitized(program):
+    with open(program, "rb") as binary:
+        data = binary.read()
+    return any(name in data for name in (b"libasan.so", b"libtsan.so"))
+
+
 def read_status(pid):
     """{field: text} of /proc/PID/status; {}: it is gone."""
     try:
@@ -151,9 +157,7 @@ class Street(Node):
         self.tenants = []
         self.attacks = []
         self.others = []
-        with open(super().program("collectord"), "rb") as binary:
-            data = binary.read()
-        self.is_sanitized = any(name in data for name in (b"libasan.so", b"libtsan.so"))
+        self.is_sanitized = is_sanitized(super().program("collectord"))
 
     def program(self, name):
         """A copy: not everybody may pass to where it was built."""

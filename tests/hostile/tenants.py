@@ -32,14 +32,16 @@ import sys
 import time
 
 import wire
-from neighbours import read_status, worker_of, workers_of
+from neighbours import is_sanitized, read_status, worker_of, workers_of
 from node import DEADLINE_S, fail, is_long, reap, told, wait_for
 from service import Supervised, User, run
 from stuck_files import FLUSH, READ, StuckFolder, lingering_socket
 
 ATTACKER, HONEST, OTHER = (User(name, 62000 + i) for i, name in enumerate(
     ("attacker", "honest", "other")))
-WORKERS_MAX = 256  # collectord/supervisor/internal.h
+WORKERS_MAX = 256  # collectord/supervisor/limits.h
+WORKER_DATA_MIB, QUOTA_MEMORY_MIB = 512, 172  # the same, and proto/base/limits.h
+IDLE_MIB_MAX = 16
 
 
 def bring_up_loopback():
@@ -287,6 +289,13 @@ def many(service):
     service.rtl(None, "ls", "--socket", service.socket)
     idle, = workers_of(process.pid)
     sizes = [int(read_status(pid)["VmRSS"].split()[0]) / 1024 for pid in (process.pid, idle)]
+    if not is_sanitized(service.program("collectord")):  # else most of it is the sanitizer's
+        if max(sizes) > IDLE_MIB_MAX:
+            fail("the supervisor has %.1f MiB, an idle worker %.1f" % tuple(sizes))
+        with open("/proc/%d/limits" % idle, encoding="ascii") as limits:
+            most, = [line.split()[3] for line in limits if line.startswith("Max data size")]
+        if most != str((WORKER_DATA_MIB + QUOTA_MEMORY_MIB) << 20):
+            fail("a worker may have %s bytes" % most)
     ranks = {user: [service.spawn(user, "many %d" % i, "--polite", rate=100) for i in range(each)]
              for user in users}
     wait_for("rows of all", lambda: sum(

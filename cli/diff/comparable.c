@@ -47,7 +47,7 @@ static const char *known(const char *text)
 static const struct diff_lane *find_odd(const struct diff_side *side, const struct diff_side *other)
 {
 	for (size_t i = 0; i < side->lane_count; i++)
-		if (!diff_find_lane(other, &side->lanes[i].who))
+		if (!diff_find_lane(other, &side->lanes[i].key))
 			return side->lanes + i;
 	return NULL;
 }
@@ -57,7 +57,7 @@ static uint64_t count_odd(const struct diff_side *side, const struct diff_side *
 	uint64_t count = 0;
 
 	for (size_t i = 0; i < side->lane_count; i++)
-		count += !diff_find_lane(other, &side->lanes[i].who);
+		count += !diff_find_lane(other, &side->lanes[i].key);
 	return count;
 }
 
@@ -66,21 +66,21 @@ static void check_lanes(const struct diff_side *has, const struct diff_side *lac
 {
 	const struct diff_lane *odd = find_odd(has, lacks);
 	uint64_t others = odd ? count_odd(has, lacks) - 1 : 0;
-	char who[64], more[32] = "";
+	char rank[64], more[32] = "";
 
 	if (!odd)
 		return;
-	if (!odd->who.has_rank)
-		snprintf(who, sizeof(who), "a process without a rank");
-	else if (odd->who.gpu_nth)
-		snprintf(who, sizeof(who), "GPU number %u of rank %" PRId64, odd->who.gpu_nth + 1,
-			odd->who.rank);
+	if (!odd->key.has_rank)
+		snprintf(rank, sizeof(rank), "a process without a rank");
+	else if (odd->key.gpu_nth)
+		snprintf(rank, sizeof(rank), "GPU number %u of rank %" PRId64, odd->key.gpu_nth + 1,
+			odd->key.rank);
 	else
-		snprintf(who, sizeof(who), "rank %" PRId64, odd->who.rank);
+		snprintf(rank, sizeof(rank), "rank %" PRId64, odd->key.rank);
 	if (others)
 		snprintf(more, sizeof(more), " and %" PRIu64 " more", others);
 	refuse(ret, DIFF_RANKS, "%zu ranks and GPUs against %zu: %.60s has no kernels of %s%s",
-		reference_lanes, side_lanes, lacks->label, who, more);
+		reference_lanes, side_lanes, lacks->label, rank, more);
 }
 
 static void check_ranks(const struct diff_side *a, const struct diff_side *b, struct diff_gate *ret)
@@ -121,7 +121,7 @@ static const struct diff_lane *find_other_steps(
 	const struct diff_side *a, const struct diff_side *b, double tolerance)
 {
 	for (size_t i = 0; i < b->lane_count; i++) {
-		const struct diff_lane *like = diff_find_lane(a, &b->lanes[i].who);
+		const struct diff_lane *like = diff_find_lane(a, &b->lanes[i].key);
 
 		if (like &&
 			is_far((double)like->all_steps, (double)b->lanes[i].all_steps, tolerance))
@@ -136,7 +136,7 @@ static void check_steps(const struct diff_side *a, const struct diff_side *b, st
 	/* An inferred number of steps is not exact. */
 	double tolerance = a->source == STEPS_INFERRED ? DIFF_INFERRED_PCT : 0;
 	const struct diff_lane *odd = find_other_steps(a, b, tolerance);
-	char who[40] = "a process";
+	char rank[40] = "a process";
 
 	if (a->source != b->source)
 		refuse(ret, DIFF_STEPS, "steps %s against %s", sources[a->source],
@@ -146,10 +146,10 @@ static void check_steps(const struct diff_side *a, const struct diff_side *b, st
 		refuse(ret, DIFF_STEPS, "an inferred step has %zu kernels against %zu", a->period,
 			b->period);
 	else if (odd) {
-		if (odd->who.has_rank)
-			snprintf(who, sizeof(who), "rank %" PRId64, odd->who.rank);
-		refuse(ret, DIFF_STEPS, "%s has %zu steps against %zu", who,
-			diff_find_lane(a, &odd->who)->all_steps, odd->all_steps);
+		if (odd->key.has_rank)
+			snprintf(rank, sizeof(rank), "rank %" PRId64, odd->key.rank);
+		refuse(ret, DIFF_STEPS, "%s has %zu steps against %zu", rank,
+			diff_find_lane(a, &odd->key)->all_steps, odd->all_steps);
 	}
 }
 

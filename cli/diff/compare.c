@@ -47,21 +47,21 @@ double diff_ratio(double before, double after)
 
 /* ---- identity across runs ---- */
 
-void diff_number(const struct diff_who *before, struct diff_who *who)
+void diff_number(const struct diff_key *before, struct diff_key *key)
 {
-	who->process_nth = who->gpu_nth = 0;
-	if (!before || before->has_rank != who->has_rank ||
-		(who->has_rank && before->rank != who->rank))
+	key->process_nth = key->gpu_nth = 0;
+	if (!before || before->has_rank != key->has_rank ||
+		(key->has_rank && before->rank != key->rank))
 		return;
-	if (before->process_id == who->process_id) {
-		who->process_nth = before->process_nth;
-		who->gpu_nth = before->gpu_nth + 1;
+	if (before->process_id == key->process_id) {
+		key->process_nth = before->process_nth;
+		key->gpu_nth = before->gpu_nth + 1;
 	} else {
-		who->process_nth = before->process_nth + 1;
+		key->process_nth = before->process_nth + 1;
 	}
 }
 
-int diff_who_order(const struct diff_who *a, const struct diff_who *b)
+int diff_key_order(const struct diff_key *a, const struct diff_key *b)
 {
 	if (a->has_rank != b->has_rank)
 		return a->has_rank ? -1 : 1;
@@ -72,25 +72,25 @@ int diff_who_order(const struct diff_who *a, const struct diff_who *b)
 	return (a->gpu_nth > b->gpu_nth) - (a->gpu_nth < b->gpu_nth);
 }
 
-static int compare_lane(const void *who, const void *lane)
+static int compare_lane(const void *key, const void *lane)
 {
-	return diff_who_order(who, &((const struct diff_lane *)lane)->who);
+	return diff_key_order(key, &((const struct diff_lane *)lane)->key);
 }
 
-static int compare_straggler(const void *who, const void *straggler)
+static int compare_straggler(const void *key, const void *straggler)
 {
-	return diff_who_order(who, &((const struct diff_straggler *)straggler)->who);
+	return diff_key_order(key, &((const struct diff_straggler *)straggler)->key);
 }
 
-const struct diff_lane *diff_find_lane(const struct diff_side *side, const struct diff_who *who)
+const struct diff_lane *diff_find_lane(const struct diff_side *side, const struct diff_key *key)
 {
-	return bsearch(who, side->lanes, side->lane_count, sizeof(*side->lanes), compare_lane);
+	return bsearch(key, side->lanes, side->lane_count, sizeof(*side->lanes), compare_lane);
 }
 
 const struct diff_straggler *diff_find_straggler(
-	const struct diff_side *side, const struct diff_who *who)
+	const struct diff_side *side, const struct diff_key *key)
 {
-	return bsearch(who, side->stragglers, side->straggler_count, sizeof(*side->stragglers),
+	return bsearch(key, side->stragglers, side->straggler_count, sizeof(*side->stragglers),
 		compare_straggler);
 }
 
@@ -152,7 +152,7 @@ static void compare_part(struct diff *d, enum diff_part part)
 			2 * sqrt(error_squared(d->reference, part) + error_squared(d->side, part))};
 	for (size_t i = 0; i < d->side->lane_count; i++) {
 		const struct diff_lane *lane = d->side->lanes + i;
-		const struct diff_lane *before = diff_find_lane(d->reference, &lane->who);
+		const struct diff_lane *before = diff_find_lane(d->reference, &lane->key);
 
 		if (before)
 			widen(diff_ratio(diff_lane_mean(before, part), diff_lane_mean(lane, part)),
@@ -182,7 +182,7 @@ static double rank_mean(const struct diff_kernel_rank *rank)
 static const struct diff_kernel_rank *find_kernel_rank(
 	const struct diff_kernel *kernel, const struct diff_side *side, const struct diff_lane *as)
 {
-	const struct diff_lane *lane = diff_find_lane(side, &as->who);
+	const struct diff_lane *lane = diff_find_lane(side, &as->key);
 	size_t at = lane ? (size_t)(lane - side->lanes) : 0, from = 0, to = kernel->rank_count;
 
 	while (lane && from < to) {
@@ -317,18 +317,18 @@ static int compare_groups(struct diff *d)
 /* ---- ranks ---- */
 
 void diff_name_lane(
-	const struct diff_side *side, const struct diff_who *who, char *ret, size_t bytes)
+	const struct diff_side *side, const struct diff_key *key, char *ret, size_t bytes)
 {
 	char rank[48];
 	bool has_several = false;
 
 	for (size_t i = 0; i < side->lane_count && !has_several; i++)
-		has_several = side->lanes[i].who.process_id == who->process_id &&
-			      side->lanes[i].who.gpu_id != who->gpu_id;
-	snprintf(rank, sizeof(rank), "%s %" PRId64, who->has_rank ? "rank" : "process",
-		who->has_rank ? who->rank : who->process_id);
+		has_several = side->lanes[i].key.process_id == key->process_id &&
+			      side->lanes[i].key.gpu_id != key->gpu_id;
+	snprintf(rank, sizeof(rank), "%s %" PRId64, key->has_rank ? "rank" : "process",
+		key->has_rank ? key->rank : key->process_id);
 	if (has_several)
-		snprintf(ret, bytes, "GPU %" PRId64 " of %s", who->gpu_id, rank);
+		snprintf(ret, bytes, "GPU %" PRId64 " of %s", key->gpu_id, rank);
 	else
 		snprintf(ret, bytes, "%s", rank);
 }
@@ -393,7 +393,7 @@ static int compare_ranks(struct diff *d, double percent)
 		const struct diff_change *c = &rank->computation;
 
 		rank->after = d->side->lanes + i;
-		rank->before = diff_find_lane(d->reference, &rank->after->who);
+		rank->before = diff_find_lane(d->reference, &rank->after->key);
 		if (!rank->before)
 			continue;
 		rank->step = compare_lane_part(rank->before, rank->after, DIFF_STEP);

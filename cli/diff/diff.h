@@ -63,7 +63,7 @@ enum diff_part {
  * rank from 0, and gpu_nth counts the GPUs of its process from 0. Processes without a rank are
  * counted together.
  */
-struct diff_who {
+struct diff_key {
 	bool has_rank;
 	int64_t rank, process_id, gpu_id;
 	unsigned process_nth, gpu_nth;
@@ -71,7 +71,7 @@ struct diff_who {
 
 /* The sums cover the compared steps only. */
 struct diff_lane {
-	struct diff_who who;
+	struct diff_key key;
 	size_t steps, all_steps; /* steps: the compared ones; all_steps: also those left out */
 	double ns[DIFF_PARTS];
 	double squares[DIFF_PARTS]; /* sum of squared deviations from the mean */
@@ -116,7 +116,7 @@ struct diff_group {
 
 /* The arrivals of one rank on one GPU at collectives. */
 struct diff_straggler {
-	struct diff_who who;
+	struct diff_key key;
 	uint64_t count, last;
 	/* sums: its own lateness when it came last; its waiting for the last rank */
 	double late_ns, wait_ns;
@@ -292,16 +292,16 @@ enum diff_clarity diff_clarity(const struct diff_change *change);
 double diff_ratio(double before, double after);
 /* Writes "rank 3", "GPU 2 of rank 3", or "process 7" if the process has no rank. */
 void diff_name_lane(
-	const struct diff_side *side, const struct diff_who *who, char *ret, size_t bytes);
+	const struct diff_side *side, const struct diff_key *key, char *ret, size_t bytes);
 /* reading.c: puts the comparison into one sentence. */
 void diff_read(struct diff *diff);
 /* Sets process_nth and gpu_nth from @before, the predecessor in the order; NULL: there is none. */
-void diff_number(const struct diff_who *before, struct diff_who *who);
-int diff_who_order(const struct diff_who *a, const struct diff_who *b);
+void diff_number(const struct diff_key *before, struct diff_key *key);
+int diff_key_order(const struct diff_key *a, const struct diff_key *b);
 /* Both return NULL if there is no match. */
-const struct diff_lane *diff_find_lane(const struct diff_side *side, const struct diff_who *who);
+const struct diff_lane *diff_find_lane(const struct diff_side *side, const struct diff_key *key);
 const struct diff_straggler *diff_find_straggler(
-	const struct diff_side *side, const struct diff_who *who);
+	const struct diff_side *side, const struct diff_key *key);
 /* Returns the mean over the lane's compared steps, or NAN if it has none. */
 double diff_lane_mean(const struct diff_lane *lane, enum diff_part part);
 /* Returns the mean over all lanes and their compared steps, or NAN if there are none. */

@@ -97,11 +97,11 @@ static void add_lane(struct diff_side *s, const struct timeline_lane *from)
 	struct diff_lane *lane = s->lanes + s->lane_count;
 	size_t first, end;
 
-	lane->who = (struct diff_who){.has_rank = from->has_rank,
+	lane->key = (struct diff_key){.has_rank = from->has_rank,
 		.rank = from->rank,
 		.process_id = from->process_id,
 		.gpu_id = from->gpu_id};
-	diff_number(s->lane_count ? &lane[-1].who : NULL, &lane->who);
+	diff_number(s->lane_count ? &lane[-1].key : NULL, &lane->key);
 	choose_steps(from->process, &first, &end);
 	for (size_t i = first; i < end; i++) {
 		struct diff_step *step = s->steps + (i - first);
@@ -268,7 +268,7 @@ static int copy_kernels(struct diff_side *s, const struct measure *m)
 	if (!pieces || !places || !s->kernels)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->lane_count; i++)
-		places[i] = (struct place){s->lanes[i].who.process_id, s->lanes[i].who.gpu_id, i};
+		places[i] = (struct place){s->lanes[i].key.process_id, s->lanes[i].key.gpu_id, i};
 	if (s->lane_count)
 		qsort(places, s->lane_count, sizeof(*places), compare_places);
 	count = collect_pieces(m, places, s->lane_count, pieces);
@@ -324,7 +324,7 @@ static int load_launch_shapes(const struct diff_side *s, struct query *query,
 		const struct diff_kernel *kernel;
 
 		r = 0;
-		if (query_integer(rows, 1) != s->lanes->who.process_id)
+		if (query_integer(rows, 1) != s->lanes->key.process_id)
 			continue;
 		kernel = name ? bsearch(name, s->kernels, s->kernel_count, sizeof(*s->kernels),
 					compare_name)
@@ -425,8 +425,8 @@ static int copy_groups(struct diff_side *s, const struct collectives_report *rep
  * yet. */
 static int compare_stragglers(const void *a, const void *b)
 {
-	const struct diff_who *x = &((const struct diff_straggler *)a)->who;
-	const struct diff_who *y = &((const struct diff_straggler *)b)->who;
+	const struct diff_key *x = &((const struct diff_straggler *)a)->key;
+	const struct diff_key *y = &((const struct diff_straggler *)b)->key;
 
 	if (x->has_rank != y->has_rank)
 		return x->has_rank ? -1 : 1;
@@ -448,7 +448,7 @@ static int copy_stragglers(struct diff_side *s, const struct collectives *c)
 
 		if (from->count)
 			s->stragglers[s->straggler_count++] =
-				(struct diff_straggler){.who = {.has_rank = process->has_rank,
+				(struct diff_straggler){.key = {.has_rank = process->has_rank,
 								.rank = process->rank,
 								.process_id = process->id,
 								.gpu_id = from->gpu_id},
@@ -461,7 +461,7 @@ static int copy_stragglers(struct diff_side *s, const struct collectives *c)
 		qsort(s->stragglers, s->straggler_count, sizeof(*s->stragglers),
 			compare_stragglers);
 	for (size_t i = 0; i < s->straggler_count; i++)
-		diff_number(i ? &s->stragglers[i - 1].who : NULL, &s->stragglers[i].who);
+		diff_number(i ? &s->stragglers[i - 1].key : NULL, &s->stragglers[i].key);
 	return 0;
 }
 

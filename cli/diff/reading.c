@@ -53,7 +53,7 @@ static void say_kernel(const struct diff *d, char *to, size_t bytes)
 /* Returns the lateness of a rank per step. */
 static double late_of_step(const struct diff_side *side, const struct diff_straggler *straggler)
 {
-	const struct diff_lane *lane = straggler ? diff_find_lane(side, &straggler->who) : NULL;
+	const struct diff_lane *lane = straggler ? diff_find_lane(side, &straggler->key) : NULL;
 
 	return lane && lane->all_steps ? straggler->late_ns / (double)lane->all_steps : NAN;
 }
@@ -101,13 +101,13 @@ static void say_late(const struct diff *d, char *to, size_t bytes)
 {
 	const struct diff_straggler *most = NULL, *most_before = NULL;
 	double most_delta = 0;
-	char latency[48], who[96];
+	char latency[48], rank[96];
 
 	*to = '\0';
 	for (size_t i = 0; i < d->side->straggler_count; i++) {
 		const struct diff_straggler *after = d->side->stragglers + i;
 		const struct diff_straggler *before =
-			diff_find_straggler(d->reference, &after->who);
+			diff_find_straggler(d->reference, &after->key);
 		double delta = late_of_step(d->side, after) - late_of_step(d->reference, before);
 
 		if (isnan(delta) || fabs(delta) <= fabs(most_delta))
@@ -121,8 +121,8 @@ static void say_late(const struct diff *d, char *to, size_t bytes)
 		snprintf(to, bytes, "%s", latency);
 		return;
 	}
-	diff_name_lane(d->side, &most->who, who, sizeof(who));
-	snprintf(to, bytes, "; %s comes %.*f ms late to collectives, against %.*f%s", who,
+	diff_name_lane(d->side, &most->key, rank, sizeof(rank));
+	snprintf(to, bytes, "; %s comes %.*f ms late to collectives, against %.*f%s", rank,
 		decimals(most->late_ns), most->late_ns / 1e6, decimals(most_before->late_ns),
 		most_before->late_ns / 1e6, latency);
 }
@@ -161,7 +161,7 @@ static void say_rank(const struct diff *d, char *to, size_t bytes)
 {
 	const struct diff_rank_change *most = NULL;
 	double middle = middle_ratio(d), most_ratio = 0;
-	char who[96];
+	char lane[96];
 
 	*to = '\0';
 	for (size_t i = 0; i < d->side->lane_count && !isnan(middle); i++) {
@@ -178,9 +178,9 @@ static void say_rank(const struct diff *d, char *to, size_t bytes)
 	}
 	if (!most)
 		return;
-	diff_name_lane(d->side, &most->after->who, who, sizeof(who));
+	diff_name_lane(d->side, &most->after->key, lane, sizeof(lane));
 	snprintf(to, bytes,
-		"; %s computes %.2fx, %.3f ms against %.3f (the rank in the middle: %.2fx)", who,
+		"; %s computes %.2fx, %.3f ms against %.3f (the rank in the middle: %.2fx)", lane,
 		most_ratio, most->computation.after / 1e6, most->computation.before / 1e6, middle);
 }
 

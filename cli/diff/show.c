@@ -141,15 +141,15 @@ static void put_rank_regression(const struct diff_view *view, const struct diff 
 	const struct diff_rank_change *slowest = diff->slowest;
 	bool is_of_step = diff_slower_is_step(slowest);
 	const struct diff_change *change = is_of_step ? &slowest->step : &slowest->computation;
-	char who[96];
+	char rank[96];
 
-	diff_name_lane(diff->side, &slowest->after->who, who, sizeof(who));
+	diff_name_lane(diff->side, &slowest->after->key, rank, sizeof(rank));
 	if (diff->rank_regressions == 1)
-		fprintf(to, "REGRESSION: %s takes over %.4g %% more: ", who,
+		fprintf(to, "REGRESSION: %s takes over %.4g %% more: ", rank,
 			view->thresholds.rank_pct);
 	else
 		fprintf(to, "REGRESSION: %zu ranks take over %.4g %% more, %s by most: ",
-			diff->rank_regressions, view->thresholds.rank_pct, who);
+			diff->rank_regressions, view->thresholds.rank_pct, rank);
 	fprintf(to, "%s %.3f ms against %.3f\n",
 		is_of_step ? "its step" : "what it computes in a step", change->after / 1e6,
 		change->before / 1e6);

@@ -131,8 +131,8 @@ static void rank_row(const struct diff *d, size_t i, struct render_value *ret)
 	double was = before ? diff_lane_mean(before, DIFF_STEP) : NAN;
 	double is = diff_lane_mean(after, DIFF_STEP);
 
-	*ret++ = render_optional(after->who.has_rank, after->who.rank);
-	*ret++ = render_integer(after->who.gpu_id);
+	*ret++ = render_optional(after->key.has_rank, after->key.rank);
+	*ret++ = render_integer(after->key.gpu_id);
 	*ret++ = render_optional(before != NULL, before ? (int64_t)before->steps : 0);
 	*ret++ = render_integer((int64_t)after->steps);
 	*ret++ = ns(was);
@@ -351,10 +351,10 @@ static struct render_value last_pct(const struct diff_straggler *s)
 static void straggler_row(const struct diff *d, size_t i, struct render_value *ret)
 {
 	const struct diff_straggler *after = d->side->stragglers + i;
-	const struct diff_straggler *before = diff_find_straggler(d->reference, &after->who);
+	const struct diff_straggler *before = diff_find_straggler(d->reference, &after->key);
 
-	*ret++ = render_optional(after->who.has_rank, after->who.rank);
-	*ret++ = render_integer(after->who.gpu_id);
+	*ret++ = render_optional(after->key.has_rank, after->key.rank);
+	*ret++ = render_integer(after->key.gpu_id);
 	*ret++ = render_optional(before != NULL, before ? (int64_t)before->count : 0);
 	*ret++ = render_integer((int64_t)after->count);
 	*ret++ = last_pct(before);
@@ -376,6 +376,6 @@ const struct diff_columns diff_tables[DIFF_TABLES] = {
 		COUNT(replacement_columns), replacement_rows, replacement_row},
 	[DIFF_COLLECTIVE_TABLE] = {"collectives", "COLLECTIVES", group_columns,
 		COUNT(group_columns), group_rows, group_row},
-	[DIFF_STRAGGLER_TABLE] = {"stragglers", "WHO COMES LATE TO COLLECTIVES", straggler_columns,
-		COUNT(straggler_columns), straggler_rows, straggler_row},
+	[DIFF_STRAGGLER_TABLE] = {"stragglers", "RANKS THAT COME LATE TO COLLECTIVES",
+		straggler_columns, COUNT(straggler_columns), straggler_rows, straggler_row},
 };

@@ -65,14 +65,14 @@ static void note_left_out(struct notes *notes, const struct collectives *c)
 static void note_missing(struct notes *notes, const struct collectives *c)
 {
 	const struct collectives_missing *m = c->missing;
-	char who[32];
+	char process[32];
 
 	if (!c->missing_count)
 		return;
-	collectives_name_process(c, m->process, who, sizeof(who));
+	collectives_name_process(c, m->process, process, sizeof(process));
 	note(notes,
 		"MISSING: %" PRIu64 " parts; the first: %s (%s), %s number %" PRId64 " of %" PRIx64,
-		c->missing_total, who, c->processes[m->process].state,
+		c->missing_total, process, c->processes[m->process].state,
 		m->op < RTL_COLLECTIVE_COUNT ? collective_name(m->op) : "other", m->seq,
 		(uint64_t)c->comms[m->comm].id);
 }

@@ -81,7 +81,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp parser = {options, parse, "[FILE|SESSION]",
-	"Collectives, matched across ranks: latency, bandwidth, skew; who arrives last, and why.",
+	"Collectives, matched across ranks: latency, bandwidth, skew; which rank arrives last, and "
+	"why.",
 	NULL, NULL, NULL};
 
 static int check_strict(const struct collectives *c, const struct verdict *verdict)

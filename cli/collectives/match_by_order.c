@@ -154,13 +154,14 @@ static int match(struct ordering *o)
 	c->order_longest = longest;
 	for (size_t i = 0; i < o->count; i++) {
 		const struct collectives_launch *launch = launch_at(o, i, 0);
-		char who[48];
+		char lane_name[48];
 
 		if (!launch->untimed)
 			continue;
-		name(o, i, who);
+		name(o, i, lane_name);
 		snprintf(c->stopped, sizeof(c->stopped),
-			"%s has communication kernels without times, so without an order", who);
+			"%s has communication kernels without times, so without an order",
+			lane_name);
 		return 0;
 	}
 	for (uint64_t k = 0; k < longest && !r && fits(o, k); k++) {

@@ -75,7 +75,7 @@ static void put_heat(const struct collectives_view *view, uint64_t limit, FILE *
 	const struct collectives *c = view->c;
 	float most = 0;
 	uint64_t shown = 0;
-	char who[48];
+	char name[48];
 
 	for (size_t i = 0; i < c->lane_count * COLLECTIVES_HEAT_BINS; i++)
 		most = c->heat[i] > most ? c->heat[i] : most;
@@ -92,8 +92,8 @@ static void put_heat(const struct collectives_view *view, uint64_t limit, FILE *
 			fprintf(to, "... and more (--top 0)\n");
 			return;
 		}
-		collectives_name_lane(c, lane, who, sizeof(who));
-		fprintf(to, "%-16s |", who);
+		collectives_name_lane(c, lane, name, sizeof(name));
+		fprintf(to, "%-16s |", name);
 		for (size_t bin = 0; bin < COLLECTIVES_HEAT_BINS; bin++)
 			fputc(heat[bin] < 0 ? ' ' : shades[lroundf(heat[bin] / most * 9)], to);
 		fputs("|\n", to);

@@ -391,11 +391,11 @@ const struct collectives_columns collectives_tables[] = {
 		"by operation, datatype and size (bandwidth in GB/s, as nccl-tests has it)",
 		group_columns, COUNT(group_columns), group_rows, group_row},
 	[COLLECTIVES_RANK_TABLE] = {"ranks",
-		"who arrives last; how late, and why (ms, mean when last)", rank_columns,
+		"ranks that arrive last; how late, and why (ms, mean when last)", rank_columns,
 		COUNT(rank_columns), rank_rows, rank_row},
 	[COLLECTIVES_OPERATION_TABLE] = {"operations", "operations", operation_columns,
 		COUNT(operation_columns), operation_rows, operation_row},
-	[COLLECTIVES_MISSING_TABLE] = {"missing", "who lacks a part", missing_columns,
+	[COLLECTIVES_MISSING_TABLE] = {"missing", "processes that lack a part", missing_columns,
 		COUNT(missing_columns), missing_rows, missing_row},
 };
 

@@ -263,7 +263,8 @@ static void format_time(double ns, char ret[32])
 		snprintf(ret, 32, "%.1f us", ns / 1e3);
 }
 
-static void format_why(const struct collectives *c, const struct straggler *s, char *ret, size_t bytes)
+static void format_why(
+	const struct collectives *c, const struct straggler *s, char *ret, size_t bytes)
 {
 	static const char *const why[] = {[STRAGGLER_COPY] = "its copies take longer",
 		[STRAGGLER_TRANSFER] = "its transfers take longer",
@@ -289,21 +290,21 @@ static void format_why(const struct collectives *c, const struct straggler *s, c
 		snprintf(ret, bytes, "it computes longer (%s each time)", each);
 }
 
-static void read_straggler(const struct collectives *c, const struct straggler *s,
-	struct collectives_report *report)
+static void read_straggler(
+	const struct collectives *c, const struct straggler *s, struct collectives_report *report)
 {
-	char who[48], others[32] = "", why[192];
+	char lane_name[48], others[32] = "", why[192];
 	uint32_t lane = s->group->lanes[s->lanes[0]];
 
-	collectives_name_lane(c, lane, who, sizeof(who));
-	who[0] = (char)(who[0] - 'a' + 'A');
+	collectives_name_lane(c, lane, lane_name, sizeof(lane_name));
+	lane_name[0] = (char)(lane_name[0] - 'a' + 'A');
 	if (s->count > 1)
 		snprintf(others, sizeof(others), " and %zu more", s->count - 1);
 	format_why(c, s, why, sizeof(why));
 	if (!s->is_in_slack)
 		report->straggler = lane;
 	snprintf(report->reading, sizeof(report->reading),
-		"%s%s %s waited for%s, which costs %s%.0f %% of the time: %s%s", who, others,
+		"%s%s %s waited for%s, which costs %s%.0f %% of the time: %s%s", lane_name, others,
 		s->count > 1 ? "are" : "is", s->is_in_turn ? " in turn" : "",
 		s->is_in_slack	? "0 to "
 		: s->is_at_most ? "at most "
@@ -318,17 +319,19 @@ static void read_straggler(const struct collectives *c, const struct straggler *
 static void read_event(const struct collectives *c, const struct straggler_event *event,
 	struct collectives_report *report)
 {
-	char longest[32], median[32], who[48] = "no rank";
+	char longest[32], median[32], lane_name[48] = "no rank";
 
 	format_time((double)event->longest_ns, longest);
 	format_time((double)event->median_ns, median);
 	if (event->lane != COLLECTIVES_NONE)
-		collectives_name_lane(c, event->group->lanes[event->lane], who, sizeof(who));
+		collectives_name_lane(
+			c, event->group->lanes[event->lane], lane_name, sizeof(lane_name));
 	snprintf(report->reading, sizeof(report->reading),
-		"%zu of %zu %s take up to %s (the median is %s), %.0f %% of the time: %s is waited for",
+		"%zu of %zu %s take up to %s (the median is %s), %.0f %% of the time: %s is waited "
+		"for",
 		event->count, event->group->windows,
 		event->group->source == WAITING_BY_STEPS ? "steps" : "times between collectives",
-		longest, median, event->cost_pct, who);
+		longest, median, event->cost_pct, lane_name);
 }
 
 static void read_even(const struct stragglers *found, struct collectives_report *report)
@@ -338,7 +341,8 @@ static void read_even(const struct stragglers *found, struct collectives_report 
 
 	format_time((double)report->skew_ns / (double)report->ranked, apart);
 	snprintf(report->reading, sizeof(report->reading),
-		"no rank stands out: ranks wait for each other %.0f %% of the time; arrivals are %s "
+		"no rank stands out: ranks wait for each other %.0f %% of the time; arrivals are "
+		"%s "
 		"apart",
 		all > 0 ? 100.0 * (double)waiting_total_ns(&found->sum) / all : 0, apart);
 }
@@ -364,7 +368,8 @@ static void read_it(const struct collectives *c, const struct stragglers *found,
 	else if (!c->operation_count)
 		text = "no collective could be matched";
 	else if (!report->timed)
-		text = "no collective has its times on all ranks: who is late cannot be said";
+		text = "no collective has its times on all ranks: which rank is late cannot be "
+		       "said";
 	else
 		text = "no collective has two ranks in here: there is nothing to compare";
 	if (text)

@@ -43,7 +43,7 @@ static void put(void **tree, void *key, int (*compare)(const void *, const void 
 		free(key);
 }
 
-static bool look(const char *path, struct file *ret)
+static bool stat_file(const char *path, struct file *ret)
 {
 	struct stat st;
 
@@ -58,7 +58,7 @@ void path_set_add(struct path_set *set, const char *path)
 	struct file *file = malloc(sizeof(*file));
 
 	put(&set->names, strdup(path), compare_names);
-	if (file && look(path, file))
+	if (file && stat_file(path, file))
 		put(&set->files, TAKE(file), compare_files);
 	free(file);
 }
@@ -74,5 +74,5 @@ bool path_set_has(const struct path_set *set, const char *path)
 
 	if (path_set_has_name(set, path))
 		return true;
-	return look(path, &file) && tfind(&file, &set->files, compare_files);
+	return stat_file(path, &file) && tfind(&file, &set->files, compare_files);
 }

@@ -433,7 +433,7 @@ static void say_alone(FILE *to, struct outstanding *o, const bool *is_in, const 
 	put_others(to, o, is_absent);
 }
 
-static void say_nobody(FILE *to, const struct outstanding *o, const struct group *group)
+static void say_no_outlier(FILE *to, const struct outstanding *o, const struct group *group)
 {
 	fprintf(to, "no rank stands out: ");
 	if (!group->wait) {
@@ -480,7 +480,7 @@ static int judge_waits(FILE *to, struct outstanding *o, const bool *is_of)
 		absent += is_absent[i];
 	}
 	if (!group.wait || (!absent && group.count > 1)) {
-		say_nobody(to, o, &group);
+		say_no_outlier(to, o, &group);
 	} else if (!absent) {
 		say_single(to, o, is_in);
 	} else if (is_communication(group.wait) ? absent <= group.count : absent < group.count) {

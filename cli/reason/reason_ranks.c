@@ -63,14 +63,12 @@ static void name_stragglers(const struct reason_figures *f, char *ret, size_t by
 	}
 	for (size_t i = 0; i < named && at < bytes; i++) {
 		const struct reason_lane *lane = lane_at(f, s->at[i]);
-		const char *before = !i			     ? ""
-				     : i + 1 == s->count ? " and "
-							 : ", ";
+		const char *before = !i ? "" : i + 1 == s->count ? " and " : ", ";
 		int n;
 
 		if (lane && lane->has_rank && strchr(one, ' ') == strrchr(one, ' '))
-			n = snprintf(ret + at, bytes - at, "%s%s%" PRId64, i ? "" : "Ranks ", before,
-				lane->rank);
+			n = snprintf(ret + at, bytes - at, "%s%s%" PRId64, i ? "" : "Ranks ",
+				before, lane->rank);
 		else {
 			name_place(f, s->at[i], one, sizeof(one));
 			if (!i)
@@ -107,7 +105,8 @@ static void say_compute(const struct reason_figures *f, char *ret, size_t bytes)
 			"%.2fx",
 			s->compute_ratio, reference, s->pace);
 	else if (s->compute_ratio > 0)
-		snprintf(ret, bytes, "it computes %.2fx as long as %s", s->compute_ratio, reference);
+		snprintf(
+			ret, bytes, "it computes %.2fx as long as %s", s->compute_ratio, reference);
 	else
 		snprintf(ret, bytes, "it computes longer than %s", reference);
 }
@@ -161,16 +160,16 @@ static bool say_straggler(struct judging *j)
 {
 	const struct reason_figures *f = j->figures;
 	const struct reason_straggler *s = &f->straggler;
-	char who[160], why[192], since[64] = "", kind[80];
+	char ranks[160], why[192], since[64] = "", kind[80];
 
-	name_stragglers(f, who, sizeof(who));
+	name_stragglers(f, ranks, sizeof(ranks));
 	say_why(f, why, sizeof(why));
 	say_kind(f, kind, sizeof(kind));
 	if (f->waiting.has_change)
 		snprintf(since, sizeof(since), ", since step %" PRId64 " (%.2fx)",
 			f->waiting.change_number, f->waiting.change_ratio);
 	j->reason->lane = lane_at(f, s->at[0]);
-	reason_say(j, "%s %s%s waited for, which costs %s%.0f %% of the %s%s%s: %s", who,
+	reason_say(j, "%s %s%s waited for, which costs %s%.0f %% of the %s%s%s: %s", ranks,
 		s->count > 1 ? "are" : "is", s->is_in_turn ? " in turn" : "",
 		s->is_at_most ? "at most "
 		: s->is_about ? "about "
@@ -183,8 +182,7 @@ static bool say_straggler(struct judging *j)
 
 static bool has_straggler(const struct judging *j)
 {
-	return j->figures->straggler.is_found &&
-	       j->figures->straggler.cost_pct >= REASON_LATE_PCT;
+	return j->figures->straggler.is_found && j->figures->straggler.cost_pct >= REASON_LATE_PCT;
 }
 
 bool reason_slow_rank(struct judging *j)
@@ -229,7 +227,7 @@ bool reason_event(struct judging *j)
 		[STRAGGLER_SEVERAL] = "do several things"};
 	const struct reason_figures *f = j->figures;
 	const struct reason_event *event = &f->event;
-	char longest[32], median[32], who[96], which[64];
+	char longest[32], median[32], place[96], which[64];
 
 	if (!event->is_found || event->cost_pct < REASON_PART_PCT ||
 		(has_straggler(j) && f->straggler.cost_pct > event->cost_pct))
@@ -237,9 +235,9 @@ bool reason_event(struct judging *j)
 	reason_format_time(event->longest_ns, longest);
 	reason_format_time(event->median_ns, median);
 	if (event->has_place)
-		name_place(f, event->place, who, sizeof(who));
+		name_place(f, event->place, place, sizeof(place));
 	else
-		snprintf(who, sizeof(who), "all GPUs");
+		snprintf(place, sizeof(place), "all GPUs");
 	if (event->is_step)
 		snprintf(which, sizeof(which), "step %" PRId64, event->number);
 	else
@@ -247,7 +245,7 @@ bool reason_event(struct judging *j)
 	j->reason->lane = event->has_place ? lane_at(f, event->place) : NULL;
 	if (event->count == 1)
 		reason_say(j, "%s takes %s (the median is %s), %.0f %% of the time: %s %s", which,
-			longest, median, event->cost_pct, who,
+			longest, median, event->cost_pct, place,
 			(event->has_place ? what : all)[event->cause]);
 	else
 		reason_say(j,
@@ -255,7 +253,7 @@ bool reason_event(struct judging *j)
 			"%s %s %s",
 			event->count, event->is_step ? "steps" : "times between collectives",
 			longest, median, event->cost_pct, event->is_step ? which : "the longest",
-			who, (event->has_place ? what : all)[event->cause]);
+			place, (event->has_place ? what : all)[event->cause]);
 	reason_say_hint(j, "rtl timeline has every step");
 	return true;
 }

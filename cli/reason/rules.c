@@ -128,16 +128,16 @@ static bool is_main(const struct judging *j, enum part part)
 static void say_bubble(const struct reason_figures *f, char *ret, size_t bytes)
 {
 	const struct reason_waiting *w = &f->waiting;
-	char who[64] = "";
+	char rank[64] = "";
 
 	for (size_t i = 0; i < f->lane_count && w->has_busiest; i++)
 		if (f->lanes[i].process_id == w->busiest.process_id &&
 			f->lanes[i].gpu_id == w->busiest.gpu_id)
-			reason_name_rank(f, f->lanes + i, who, sizeof(who));
+			reason_name_rank(f, f->lanes + i, rank, sizeof(rank));
 	snprintf(ret, bytes, "; %.0f %% is the bubble of a pipeline", w->pair_wait_pct);
-	if (who[0] && w->busiest_ratio >= 1 + REASON_LATE_PCT / 100.0)
+	if (rank[0] && w->busiest_ratio >= 1 + REASON_LATE_PCT / 100.0)
 		snprintf(ret + strlen(ret), bytes - strlen(ret),
-			", in which %s computes most (%.2fx the median)", who, w->busiest_ratio);
+			", in which %s computes most (%.2fx the median)", rank, w->busiest_ratio);
 }
 
 static bool exposed_comm(struct judging *j)
@@ -194,15 +194,15 @@ static bool slow_copies(struct judging *j)
 __attribute__((format(printf, 2, 3))) static void say_idle(
 	struct judging *j, const char *format, ...)
 {
-	char who[128], why[192];
+	char gpus[128], why[192];
 	va_list args;
 
 	va_start(args, format);
 	(void)vsnprintf(why, sizeof(why), format, args); /* a longer text may be cut */
 	va_end(args);
-	name_gpus(j, who, sizeof(who));
+	name_gpus(j, gpus, sizeof(gpus));
 	j->reason->lane = j->figures->lane_count == 1 ? j->figures->lanes : NULL;
-	reason_say(j, "%s %.0f %%: %s", who, j->pct[PART_IDLE], why);
+	reason_say(j, "%s %.0f %%: %s", gpus, j->pct[PART_IDLE], why);
 }
 
 /*
@@ -218,7 +218,7 @@ static bool launch_bound(struct judging *j)
 	double empty_ns = (double)row->short_empty_ns + waiting_ns;
 	double idle_ns = (double)breakdown_idle_ns(row) + waiting_ns;
 	struct reason_sum all = {0};
-	char who[128], length[32], gap[32], more[96] = "";
+	char gpus[128], length[32], gap[32], more[96] = "";
 
 	for (size_t i = 0; i < f->lane_count; i++)
 		for (size_t k = 0; k < f->kind_count; k++) {
@@ -232,7 +232,7 @@ static bool launch_bound(struct judging *j)
 		all.ns > (double)all.calls * REASON_SHORT_US * 1e3 ||
 		empty_ns * 100 < idle_ns * REASON_GAPS_PCT)
 		return false;
-	name_gpus(j, who, sizeof(who));
+	name_gpus(j, gpus, sizeof(gpus));
 	j->reason->lane = f->lane_count == 1 ? f->lanes : NULL;
 	reason_format_time(all.ns / (double)all.calls, length);
 	reason_format_time((double)row->short_empty_ns / (double)row->short_empty_gaps, gap);
@@ -244,7 +244,7 @@ static bool launch_bound(struct judging *j)
 		"%s %.0f %%%s: launch-bound, kernels are short (%s), and in %.0f %% of that time "
 		"the "
 		"next is not launched yet, %s each time",
-		who, j->pct[PART_IDLE], more, length, 100 * empty_ns / idle_ns, gap);
+		gpus, j->pct[PART_IDLE], more, length, 100 * empty_ns / idle_ns, gap);
 	reason_say_hint(j, "graphs or larger kernels need fewer launches");
 	return true;
 }
@@ -282,7 +282,7 @@ static bool host_in_rccl(struct judging *j)
 	if (!is_cause(j, j->row->cause_ns[BREAKDOWN_PEER]))
 		return false;
 	say_idle(j, "the host waits inside RCCL");
-	reason_say_hint(j, "rtl collectives says for whom");
+	reason_say_hint(j, "rtl collectives shows for which rank");
 	return true;
 }
 

@@ -84,7 +84,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp parser = {options, parse, "[FILE|SESSION...]",
 	"One page that needs nothing else: whether everything was recorded, why the job is slow, a "
-	"time line of every rank and GPU, where its time goes, who comes late, and the kernels. "
+	"time line of every rank and GPU, where its time goes, which rank comes late, and the "
+	"kernels. "
 	"Several FILEs: side by side as well.",
 	NULL, NULL, NULL};
 

@@ -35,7 +35,7 @@ static int put_session(const struct summary *s, FILE *to)
 		strftime(when, sizeof(when), "%F %T UTC", &tm))
 		r = put_labelled(to, "started", when);
 	snprintf(took, sizeof(took), "%s",
-		s->is_in_use ? "running" : "interrupted: nobody writes it any more");
+		s->is_in_use ? "running" : "interrupted: its collector is gone");
 	if (s->wall_ns >= 0)
 		snprintf(took, sizeof(took), "%.3f s", (double)s->wall_ns / 1e9);
 	if (!r && s->sessions)

@@ -62,7 +62,7 @@ static int put_ranked(const struct collectives_view *view, FILE *to)
 	      "<div class=\"heat scripted\"></div>\n",
 		to);
 	r = put_table(view, collectives_tables + COLLECTIVES_RANK_TABLE,
-		"Stragglers: who arrives last, how late and why (ms, mean when last)", to);
+		"Stragglers: ranks that arrive last, how late and why (ms, mean when last)", to);
 	return r ? r : put_table(view, &collectives_latest, "The latest arrivals", to);
 }
 
@@ -88,7 +88,7 @@ int report_put_stragglers(const struct report_file *file, size_t at, FILE *to)
 			"All-to-all and sends: the most that a rank sends, to the mean", to);
 	if (!r)
 		r = put_table(&view, collectives_tables + COLLECTIVES_MISSING_TABLE,
-			"Who lacks a part", to);
+			"Processes that lack a part", to);
 	fputs("</section>\n", to);
 	return r;
 }

@@ -204,7 +204,7 @@ static int join(struct private *private)
 	return 0;
 }
 
-static bool is_nobody(int error)
+static bool is_not_listening(int error)
 {
 	return error == -ENOENT || error == -ECONNREFUSED;
 }
@@ -247,14 +247,14 @@ static int take_lock(const struct private *private, unsigned most_ms)
 
 /* Tries until we have joined the launch or no collector is there. -ETIMEDOUT: one is there and does
  * not answer. */
-static int join_or_bury(struct private *private)
+static int join_until_gone(struct private *private)
 {
 	uint64_t deadline = clock_monotonic_ns() + COLLECTOR_START_MS_MAX * 1000000ull;
 	int r;
 
 	for (;;) {
 		r = join(private);
-		if (r == 0 || is_nobody(r))
+		if (r == 0 || is_not_listening(r))
 			return r;
 		if (clock_monotonic_ns() >= deadline)
 			return -ETIMEDOUT;
@@ -279,7 +279,7 @@ static int choose_name(struct private *private)
 	for (int i = 2; i < 1000; i++) {
 		r = client_connect(&client, private->collector->socket);
 		client_close(&client);
-		if (is_nobody(r) || is_shortage(r))
+		if (is_not_listening(r) || is_shortage(r))
 			return r;
 		snprintf(private->name, sizeof(private->name), "%.*s-%d",
 			(int)PLACES_NAME_BYTES - 6, base, i);
@@ -430,8 +430,8 @@ int run_private_attach(struct run_collector *collector, const struct run_options
 					   : strerror(-lock));
 		return lock;
 	}
-	r = launch->is_shared ? join_or_bury(&private) : choose_name(&private);
-	if (is_nobody(r))
+	r = launch->is_shared ? join_until_gone(&private) : choose_name(&private);
+	if (is_not_listening(r))
 		return start(&private, why);
 	if (r < 0)
 		run_why(why, "%s: %s", collector->socket, client_error(&collector->client, r));

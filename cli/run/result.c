@@ -277,7 +277,7 @@ static bool is_broken(int error)
 }
 
 /* After RunnerDone: waits until the session is closed or others are known to end it. */
-static int see_it_closed(struct ending *e, const Rtl__RunnerStatus *status, enum outcome *ret)
+static int wait_until_closed(struct ending *e, const Rtl__RunnerStatus *status, enum outcome *ret)
 {
 	bool is_waited_for = status->live_processes > 0;
 	int r;
@@ -299,7 +299,7 @@ static int see_it_closed(struct ending *e, const Rtl__RunnerStatus *status, enum
 }
 
 /* A command may end before the file has been opened. */
-static void see_it_open(struct ending *e)
+static void wait_until_open(struct ending *e)
 {
 	struct run_collector *c = e->collector;
 	uint64_t deadline_ns = in_ms(COLLECTOR_START_MS_MAX);
@@ -337,7 +337,7 @@ static enum outcome finish(struct ending *e)
 		if (r == DONE_ALREADY)
 			return OUTCOME_CLOSED;
 		if (r == 0)
-			r = see_it_closed(e, status, &outcome);
+			r = wait_until_closed(e, status, &outcome);
 		if (!is_broken(r))
 			break;
 	}
@@ -495,7 +495,7 @@ int run_verdict(struct run_collector *collector, const struct run_options *optio
 	enum outcome outcome;
 	bool is_good, is_published;
 
-	see_it_open(&e);
+	wait_until_open(&e);
 	if (collector->is_refused && options->is_strict && status == 0)
 		return CMD_LOSSY;
 	if (!collector->session[0])
@@ -533,7 +533,7 @@ bool run_verdict_unstarted(struct run_collector *collector, struct run_child *ch
 	bool is_closed;
 
 	child->status = status << 8; /* as if it had exited with it */
-	see_it_open(&e);
+	wait_until_open(&e);
 	is_closed = !collector->session[0] || finish(&e) == OUTCOME_CLOSED;
 	if (collector->session[0] && is_closed && collector->is_private) {
 		run_private_forget(collector);

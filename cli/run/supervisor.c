@@ -59,7 +59,7 @@ struct run_keeper {
 	uint64_t start_ns;
 	uint64_t pause_ns;
 	uint64_t trouble_ns; /* first death of the trouble; 0 if there is none */
-	bool has_said_down, has_said_up;
+	bool has_reported_down, has_reported_restart;
 };
 
 /*
@@ -443,7 +443,7 @@ static void plan_start(struct run_collector *collector)
 	if (!keeper->trouble_ns || lived_ns > RECONNECT_FAST_FOR_NS) {
 		keeper->trouble_ns = now_ns;
 		keeper->pause_ns = 0;
-		keeper->has_said_down = keeper->has_said_up = false;
+		keeper->has_reported_down = keeper->has_reported_restart = false;
 	}
 	is_fast = now_ns - keeper->trouble_ns < RECONNECT_FAST_FOR_NS;
 	if (is_fast && lived_ns > RECONNECT_NS_FAST)
@@ -500,32 +500,31 @@ static int start_again(struct run_collector *collector)
 }
 
 /* Says it once, because a collector may die right after each start for hours. */
-static void say_down(struct run_collector *collector, int error)
+static void report_down(struct run_collector *collector, int error)
 {
 	char why[RUN_WHY_BYTES];
 
-	if (collector->keeper->has_said_down)
+	if (collector->keeper->has_reported_down)
 		return;
-	collector->keeper->has_said_down = true;
+	collector->keeper->has_reported_down = true;
 	run_start_explain(collector, error, why);
 	if (!run_keeper_lives(collector))
-		say("the collector died and does not start again: %s; it is tried again as long "
+		say("the collector died and does not start again: %s; rtl retries as long "
 		    "as the job runs",
 			why);
 	else if (error == -ETIMEDOUT)
-		say("the collector died; the one started in its place does not answer yet: %s; it "
-		    "is waited for as long as the job runs",
+		say("the collector died; its replacement does not answer yet: %s; rtl waits "
+		    "for it as long as the job runs",
 			why);
 	else
-		say("the collector died; the one started in its place does not take us in: %s",
-			why);
+		say("the collector died; its replacement refused the session: %s", why);
 }
 
-static void say_up(struct run_keeper *keeper)
+static void report_restarted(struct run_keeper *keeper)
 {
-	if (!keeper->has_said_up)
-		say("the collector had died and was started again; it goes on where it was");
-	keeper->has_said_up = true;
+	if (!keeper->has_reported_restart)
+		say("the collector had died and was started again; it continues the session");
+	keeper->has_reported_restart = true;
 }
 
 /* Receives its answer if it has come. True if it accepts us. */
@@ -539,7 +538,7 @@ static bool receive_answer(struct run_collector *collector)
 		/* It may only be slow: the end of the session shows what it does. */
 		if (clock_monotonic_ns() - keeper->started_ns >=
 			COLLECTOR_START_MS_MAX * 1000000ull)
-			say_down(collector, r);
+			report_down(collector, r);
 		return false;
 	}
 	stop_awaiting_answer(collector);
@@ -547,12 +546,12 @@ static bool receive_answer(struct run_collector *collector)
 		r = run_collector_take(collector, reply);
 	if (r == 0) {
 		keeper->is_unanswered = false;
-		say_up(keeper);
+		report_restarted(keeper);
 		return true;
 	}
 	/* A collector that hangs up without an answer is dying, which is detected next. */
 	if (r != -ECONNRESET)
-		say_down(collector, r);
+		report_down(collector, r);
 	client_close(&collector->client);
 	return false;
 }
@@ -579,7 +578,7 @@ bool run_keeper_serve(struct run_collector *collector)
 		/* Its last messages are still in our queue. */
 		receive_some(keeper, MESSAGES_LAST_MAX);
 		if (keeper->is_unanswered)
-			say_down(collector, -ECONNRESET);
+			report_down(collector, -ECONNRESET);
 		plan_start(collector);
 		is_back = false;
 	}
@@ -587,7 +586,7 @@ bool run_keeper_serve(struct run_collector *collector)
 		return is_back;
 	r = start_again(collector);
 	if (r < 0) {
-		say_down(collector, r);
+		report_down(collector, r);
 		plan_start(collector);
 	}
 	return false;

@@ -98,8 +98,7 @@ static void put_session(const struct summary *s, FILE *to)
 		fprintf(to, "  took %" PRId64 ".%03" PRId64 " s", s->wall_ns / 1000000000,
 			s->wall_ns / 1000000 % 1000);
 	else
-		fprintf(to,
-			s->is_in_use ? "  running" : "  interrupted: nobody writes it any more");
+		fprintf(to, s->is_in_use ? "  running" : "  interrupted: its collector is gone");
 	if (s->sessions > 1)
 		fprintf(to, "  and %zu more sessions in this file", s->sessions - 1);
 	fputc('\n', to);

@@ -313,27 +313,27 @@ static int64_t node_key(uint32_t exec, int64_t node)
 	return (int64_t)((uint64_t)exec << 32 | (uint32_t)node);
 }
 
-struct seeing {
+struct reading {
 	struct graph_replays *g;
 	struct shape *shapes;
 	size_t shape_count, shape_capacity;
 	struct idmap shape_of_id;
 };
 
-static void seeing_done(struct seeing *seeing)
+static void node_reading_done(struct reading *reading)
 {
-	free(seeing->shapes);
-	idmap_done(&seeing->shape_of_id);
+	free(reading->shapes);
+	idmap_done(&reading->shape_of_id);
 }
 
 static int load_shapes(
-	struct query *query, const struct categories *categories, struct seeing *seeing)
+	struct query *query, const struct categories *categories, struct reading *reading)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	int r = query_ask(query, "graph_shapes", &rows);
 
 	while (!r && (r = query_next(rows)) > 0) {
-		uint32_t *at = idmap_at(&seeing->shape_of_id, query_integer(rows, 0));
+		uint32_t *at = idmap_at(&reading->shape_of_id, query_integer(rows, 0));
 		struct shape shape = {
 			.process = query_integer(rows, 1),
 			.is_communication =
@@ -344,19 +344,19 @@ static int load_shapes(
 		r = 0;
 		for (int i = 0; i < DIMENSIONS; i++)
 			shape.size[i] = query_integer(rows, 3 + i);
-		if (!at || GROW(seeing->shapes, seeing->shape_count, seeing->shape_capacity))
+		if (!at || GROW(reading->shapes, reading->shape_count, reading->shape_capacity))
 			return -ENOMEM;
-		*at = (uint32_t)seeing->shape_count;
-		seeing->shapes[seeing->shape_count++] = shape;
+		*at = (uint32_t)reading->shape_count;
+		reading->shapes[reading->shape_count++] = shape;
 	}
 	return r;
 }
 
-static int see(struct seeing *seeing, const struct query_rows *rows)
+static int read_node(struct reading *reading, const struct query_rows *rows)
 {
-	struct graph_replays *g = seeing->g;
-	uint32_t shape_at = idmap_find(&seeing->shape_of_id, query_integer(rows, 0));
-	const struct shape *shape = shape_at == IDMAP_NONE ? NULL : seeing->shapes + shape_at;
+	struct graph_replays *g = reading->g;
+	uint32_t shape_at = idmap_find(&reading->shape_of_id, query_integer(rows, 0));
+	const struct shape *shape = shape_at == IDMAP_NONE ? NULL : reading->shapes + shape_at;
 	int64_t node = query_integer(rows, 2);
 	uint32_t replay, exec, *at;
 
@@ -393,13 +393,13 @@ static int load_nodes(
 	struct query *query, const struct categories *categories, struct graph_replays *g)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	CLEANUP(seeing_done) struct seeing seeing = {.g = g};
-	int r = load_shapes(query, categories, &seeing);
+	CLEANUP(node_reading_done) struct reading reading = {.g = g};
+	int r = load_shapes(query, categories, &reading);
 
 	if (!r)
 		r = query_ask(query, "graph_nodes", &rows);
 	while (!r && (r = query_next(rows)) > 0)
-		r = see(&seeing, rows);
+		r = read_node(&reading, rows);
 	if (r)
 		return r;
 	if (g->node_count)

@@ -12,7 +12,7 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 
-#define LOOK_NS 100000000u
+#define CHECK_NS 100000000u
 
 struct room {
 	int fd;	    /* of the reserve file; -1: none */
@@ -22,7 +22,7 @@ struct room {
 	bool is_spent; /* used only without a file; otherwise the size of the file counts,
 			* because other processes share it */
 	bool is_there;
-	uint64_t looked_ns; /* CLOCK_MONOTONIC of the last check; 0: check now */
+	uint64_t checked_ns; /* CLOCK_MONOTONIC of the last check; 0: check now */
 };
 
 int room_open_reserve(const char *folder)
@@ -106,7 +106,7 @@ bool room_spend(struct room *room)
 
 	room->is_spent = true;
 	room->is_there = false;
-	room->looked_ns = clock_monotonic_ns();
+	room->checked_ns = clock_monotonic_ns();
 	if (was_spent || room->fd < 0)
 		return false;
 	return ftruncate(room->fd, 0) == 0;
@@ -135,7 +135,7 @@ int64_t room_left(const struct room *room)
 	return (int64_t)((uint64_t)fs.f_bavail * fs.f_frsize) - (int64_t)kept;
 }
 
-static bool look(struct room *room)
+static bool has_room(struct room *room)
 {
 	uint64_t wanted = room->keep_free_bytes;
 
@@ -154,9 +154,9 @@ bool room_is_there(struct room *room)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 
-	if (room->looked_ns && now_ns - room->looked_ns < LOOK_NS)
+	if (room->checked_ns && now_ns - room->checked_ns < CHECK_NS)
 		return room->is_there;
-	room->looked_ns = now_ns;
-	room->is_there = look(room);
+	room->checked_ns = now_ns;
+	room->is_there = has_room(room);
 	return room->is_there;
 }

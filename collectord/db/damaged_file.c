@@ -16,7 +16,7 @@
 
 #define HEADER_BYTES 100u
 /* The schema of a file of ours is in the first MiB; with 32 KiB pages it would fit 20 times. */
-#define LOOK_BYTES   (1u << 20)
+#define START_BYTES  (1u << 20)
 /* More files than this with one name and one second are not ours. */
 #define NAMES_MAX    1000
 
@@ -158,9 +158,9 @@ int aside_check(const char *path, uint32_t application_id, uint32_t version_max)
 
 bool aside_is_ours(const char *path)
 {
-	CLEANUP(free_p) uint8_t *start = malloc(LOOK_BYTES);
+	CLEANUP(free_p) uint8_t *start = malloc(START_BYTES);
 	off_t size;
-	ssize_t n = start ? read_start(path, start, LOOK_BYTES, &size) : 0;
+	ssize_t n = start ? read_start(path, start, START_BYTES, &size) : 0;
 
 	if (n < (ssize_t)HEADER_BYTES)
 		return false;

@@ -157,7 +157,7 @@ static bool goes_on(struct end *end, const uint8_t *frame, size_t bytes)
 }
 
 /* After the first frame that does not go on, only headers are read. 1: a lost commit follows. */
-static int look(int fd, struct end *end, uint8_t *frame)
+static int find_later_commit(int fd, struct end *end, uint8_t *frame)
 {
 	size_t frame_bytes = FRAME_HEADER_BYTES + end->page_bytes, wanted = frame_bytes;
 	off_t at = WAL_HEADER_BYTES + (off_t)(end->frames * frame_bytes);
@@ -200,7 +200,7 @@ int wal_is_cut(sqlite3 *db)
 	if (!begin_sum(fd, &end))
 		return has_lost_header(fd);
 	frame = malloc(FRAME_HEADER_BYTES + end.page_bytes);
-	return frame ? look(fd, &end, frame) : -ENOMEM;
+	return frame ? find_later_commit(fd, &end, frame) : -ENOMEM;
 }
 
 /* In another mode there is no index, and SQLite would never release one that was mapped without its

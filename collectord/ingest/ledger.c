@@ -282,7 +282,7 @@ int ledger_take_counters(struct ledger *ledger, const Rtl__Counters *counters, c
 	return r;
 }
 
-static void befall(struct ledger_befallen *befallen, uint64_t seq, uint64_t submit_ns)
+static void widen_loss(struct ledger_befallen *befallen, uint64_t seq, uint64_t submit_ns)
 {
 	struct loss_span *span = &befallen->span;
 
@@ -301,7 +301,7 @@ static void befall(struct ledger_befallen *befallen, uint64_t seq, uint64_t subm
 void ledger_count_untimed(
 	struct ledger_queue *queue, unsigned why, uint64_t seq, uint64_t submit_ns)
 {
-	befall(&queue->untimed_by[why], seq, submit_ns);
+	widen_loss(&queue->untimed_by[why], seq, submit_ns);
 	queue->untimed++;
 }
 
@@ -314,7 +314,7 @@ static void lose(struct ledger_queue *queue, enum ledger_loss why, uint64_t coun
 
 void ledger_count_over_quota(struct ledger_queue *queue, uint64_t seq, uint64_t submit_ns)
 {
-	befall(&queue->over_quota, seq, submit_ns);
+	widen_loss(&queue->over_quota, seq, submit_ns);
 	lose(queue, LEDGER_QUOTA, 1);
 	if (seq >= queue->next_seq)
 		queue->next_seq = seq + 1;

@@ -72,21 +72,22 @@ static size_t keep_repeated(struct shared *set, size_t count)
  * If the communicator is larger than the world that the launcher named, the launcher was not that
  * of this job.
  */
-static bool is_told_outside(const struct rank_claim *claim)
+static bool is_declared_outside(const struct rank_claim *claim)
 {
 	return claim->comm_size.is_known && claim->world_size.is_known &&
 	       claim->comm_size.value > claim->world_size.value;
 }
 
-static void choose_candidate(struct contender *c, bool is_told_twice)
+static void choose_candidate(struct contender *c, bool is_declared_twice)
 {
 	const struct rank_claim *claim = c->claim;
 
-	c->is_by_comm = claim->comm_rank.is_known &&
-			(!claim->told.is_known || is_told_twice || is_told_outside(claim));
-	c->candidate = c->is_by_comm ? claim->comm_rank : claim->told;
+	c->is_by_comm =
+		claim->comm_rank.is_known &&
+		(!claim->declared.is_known || is_declared_twice || is_declared_outside(claim));
+	c->candidate = c->is_by_comm ? claim->comm_rank : claim->declared;
 	/* A process with several ranks of the communicator has no rank. */
-	if (claim->comm.is_known && !claim->comm_rank.is_known && is_told_outside(claim))
+	if (claim->comm.is_known && !claim->comm_rank.is_known && is_declared_outside(claim))
 		c->candidate.is_known = false;
 }
 
@@ -96,9 +97,9 @@ static void choose_candidates(struct contender *all, size_t count, struct shared
 	size_t n = 0;
 
 	for (size_t i = 0; i < count; i++)
-		if (all[i].claim->comm.is_known && all[i].claim->told.is_known)
+		if (all[i].claim->comm.is_known && all[i].claim->declared.is_known)
 			set[n++] = (struct shared){
-				(uint64_t)all[i].claim->comm.value, all[i].claim->told.value};
+				(uint64_t)all[i].claim->comm.value, all[i].claim->declared.value};
 	n = keep_repeated(set, n);
 	for (size_t i = 0; i < count; i++)
 		choose_candidate(
@@ -286,7 +287,7 @@ enum {
 	C_ID,
 	C_START,
 	C_END,
-	C_TOLD,
+	C_DECLARED,
 	C_TOLD_WORLD,
 	C_ATTEMPT,
 	C_COMM,
@@ -342,7 +343,7 @@ static void read_claim(sqlite3_stmt *row, struct rank_claim *ret)
 		.process_id = sqlite3_column_int64(row, C_ID),
 		.start_ns = sqlite3_column_int64(row, C_START),
 		.end_ns = end.is_known ? end.value : INT64_MAX,
-		.told = number_at(row, C_TOLD),
+		.declared = number_at(row, C_DECLARED),
 		.world_size = number_at(row, C_TOLD_WORLD),
 		.attempt = number_at(row, C_ATTEMPT),
 		.comm = number_at(row, C_COMM),

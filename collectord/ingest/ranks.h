@@ -36,7 +36,7 @@ struct rank_number_of {
 struct rank_claim {
 	int64_t process_id;
 	int64_t start_ns, end_ns; /* INT64_MAX: it is alive */
-	struct rank_number_of told, world_size, attempt;
+	struct rank_number_of declared, world_size, attempt;
 	struct rank_number_of comm, comm_rank, comm_size;
 	uint64_t gpus; /* GPUs to which it has dispatched, a bit each; ids above 63 count modulo
 			* 64 */

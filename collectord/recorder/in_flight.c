@@ -12,24 +12,24 @@
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
 
-struct look {
+struct scan {
 	struct writer *writer;
 	struct process *process;
 	struct recorder_reader reader;
 	struct recorder_queue *queues;
 	uint64_t queue_count;
-	bool *is_meant;		     /* by queue: its slots are examined */
+	bool *is_chosen;	     /* by queue: its slots are examined */
 	struct recorder_slot *slots; /* slots in flight, of those queues */
 	size_t slot_count;
 	uint64_t taken_ns;
 	bool has_new_defines; /* the definitions were read for this scan */
 };
 
-static void look_done(struct look *look)
+static void scan_done(struct scan *scan)
 {
-	free(look->queues);
-	free(look->is_meant);
-	free(look->slots);
+	free(scan->queues);
+	free(scan->is_chosen);
+	free(scan->slots);
 }
 
 void in_flight_init(struct in_flight *watch, int memfd)
@@ -78,60 +78,60 @@ static bool may_wait(const struct recorder_queue *queue)
 }
 
 /* 1: some queue is examined; 0: none is; -ENOMEM. */
-static int choose_queues(struct look *look, struct in_flight *watch, bool is_asked)
+static int choose_queues(struct scan *scan, struct in_flight *watch, bool is_asked)
 {
-	uint64_t *now = calloc(look->queue_count + 1, sizeof(*now));
+	uint64_t *now = calloc(scan->queue_count + 1, sizeof(*now));
 	int is_any = 0;
 
-	look->is_meant = calloc(look->queue_count + 1, sizeof(*look->is_meant));
-	if (!now || !look->is_meant) {
+	scan->is_chosen = calloc(scan->queue_count + 1, sizeof(*scan->is_chosen));
+	if (!now || !scan->is_chosen) {
 		free(now);
 		return -ENOMEM;
 	}
-	for (uint64_t q = 0; q < look->queue_count; q++) {
-		const struct recorder_queue *queue = &look->queues[q];
+	for (uint64_t q = 0; q < scan->queue_count; q++) {
+		const struct recorder_queue *queue = &scan->queues[q];
 		bool is_stuck;
 
 		now[q] = finished(queue);
 		is_stuck = q < watch->queues && watch->finished[q] == now[q];
-		look->is_meant[q] = may_wait(queue) && (is_stuck || is_asked) &&
-				    queue->gpu < look->process->gpus;
-		is_any |= look->is_meant[q];
+		scan->is_chosen[q] = may_wait(queue) && (is_stuck || is_asked) &&
+				     queue->gpu < scan->process->gpus;
+		is_any |= scan->is_chosen[q];
 	}
 	free(watch->finished);
 	watch->finished = now;
-	watch->queues = look->queue_count;
+	watch->queues = scan->queue_count;
 	return is_any;
 }
 
 /* ---- their slots ----------------------------------------------------------------------------- */
 
-static bool is_waiting(const struct look *look, const struct recorder_slot *slot)
+static bool is_waiting(const struct scan *scan, const struct recorder_slot *slot)
 {
-	return slot->state == SLOT_SUBMITTED && slot->queue < look->queue_count &&
-	       look->is_meant[slot->queue] && slot->seq < INT64_MAX && slot->marker <= INT64_MAX;
+	return slot->state == SLOT_SUBMITTED && slot->queue < scan->queue_count &&
+	       scan->is_chosen[slot->queue] && slot->seq < INT64_MAX && slot->marker <= INT64_MAX;
 }
 
-static int keep(struct look *look, size_t *room, const struct recorder_slot *slot)
+static int keep(struct scan *scan, size_t *room, const struct recorder_slot *slot)
 {
-	if (look->slot_count == *room) {
+	if (scan->slot_count == *room) {
 		size_t more = *room ? *room * 2 : 64;
-		struct recorder_slot *grown = reallocarray(look->slots, more, sizeof(*grown));
+		struct recorder_slot *grown = reallocarray(scan->slots, more, sizeof(*grown));
 
 		if (!grown)
 			return -ENOMEM;
-		look->slots = grown;
+		scan->slots = grown;
 		*room = more;
 	}
-	memcpy(&look->slots[look->slot_count++], slot, sizeof(*slot));
+	memcpy(&scan->slots[scan->slot_count++], slot, sizeof(*slot));
 	return 0;
 }
 
 /* Reads the slots twice: one that is equal in both readings was not written in between, nor half
  * copied. */
-static int read_slots(struct look *look)
+static int read_slots(struct scan *scan)
 {
-	const struct recorder_header *h = &look->reader.header;
+	const struct recorder_header *h = &scan->reader.header;
 	CLEANUP(free_p)
 	struct recorder_slot *first = calloc(2 * RECORDER_SLOT_CHUNK, sizeof(*first));
 	struct recorder_slot *second;
@@ -144,13 +144,13 @@ static int read_slots(struct look *look)
 
 		if (n > RECORDER_SLOT_CHUNK)
 			n = RECORDER_SLOT_CHUNK;
-		r = recorder_reader_get(&look->reader, &h->slots, at, n, first);
+		r = recorder_reader_get(&scan->reader, &h->slots, at, n, first);
 		if (r == 0)
-			r = recorder_reader_get(&look->reader, &h->slots, at, n, second);
+			r = recorder_reader_get(&scan->reader, &h->slots, at, n, second);
 		for (uint64_t i = 0; r == 0 && i < n; i++)
-			if (is_waiting(look, &first[i]) &&
+			if (is_waiting(scan, &first[i]) &&
 				!memcmp(&first[i], &second[i], sizeof(first[i])))
-				r = keep(look, &room, &first[i]);
+				r = keep(scan, &room, &first[i]);
 	}
 	return r;
 }
@@ -169,39 +169,39 @@ static int compare_slots(const void *a, const void *b)
 /* Finds the row of the kernel. The shim sends the definition of a symbol only with a record that
  * uses it, and a kernel that hangs has no record yet: then the definitions are read from the
  * recorder. */
-static int find_kernel(struct look *look, const struct recorder_slot *slot, int64_t *ret_id)
+static int find_kernel(struct scan *scan, const struct recorder_slot *slot, int64_t *ret_id)
 {
-	const struct defines *defines = &look->process->defines;
+	const struct defines *defines = &scan->process->defines;
 	bool is_known = !slot->symbol || (slot->symbol < defines->symbol_count &&
 						 defines->symbols[slot->symbol].is_defined);
 	int r = 0;
 
-	if (!is_known && !look->has_new_defines) {
-		look->has_new_defines = true;
-		r = recorder_books_defines(look->writer, look->process, &look->reader);
+	if (!is_known && !scan->has_new_defines) {
+		scan->has_new_defines = true;
+		r = recorder_books_defines(scan->writer, scan->process, &scan->reader);
 	}
 	/* A kernel that has no definition because its user has no memory for it stays unnamed. */
 	if (r < 0 && r != -EBADMSG && r != -EDQUOT)
 		return r;
 	/* Until a slot is DONE, one without a symbol holds its kernel object in start_tick. */
-	return defines_kernel_row(&look->process->defines, &look->writer->intern, slot->symbol,
+	return defines_kernel_row(&scan->process->defines, &scan->writer->intern, slot->symbol,
 		slot->symbol ? 0 : slot->start_tick, ret_id);
 }
 
-static int put_slot(struct look *look, const struct recorder_slot *slot, uint64_t behind)
+static int put_slot(struct scan *scan, const struct recorder_slot *slot, uint64_t behind)
 {
-	sqlite3_stmt *put = look->writer->statements.at[ST_IN_FLIGHT_PUT];
+	sqlite3_stmt *put = scan->writer->statements.at[ST_IN_FLIGHT_PUT];
 	uint64_t call =
-		recorder_call_id(slot->call, look->reader.header.process[RTL_P_calls_begun]);
+		recorder_call_id(slot->call, scan->reader.header.process[RTL_P_calls_begun]);
 	int64_t kernel_id;
-	int r = find_kernel(look, slot, &kernel_id);
+	int r = find_kernel(scan, slot, &kernel_id);
 
 	if (r < 0)
 		return r;
-	sqlite3_bind_int64(put, 1, look->process->id);
+	sqlite3_bind_int64(put, 1, scan->process->id);
 	sqlite3_bind_int64(put, 2, slot->queue);
 	sqlite3_bind_int64(put, 3, (int64_t)slot->seq);
-	sqlite3_bind_int64(put, 4, look->process->gpu_id[look->queues[slot->queue].gpu]);
+	sqlite3_bind_int64(put, 4, scan->process->gpu_id[scan->queues[slot->queue].gpu]);
 	sqlite3_bind_int64(put, 5, kernel_id);
 	database_bind_optional(
 		put, 6, slot->submit_ns && slot->submit_ns <= INT64_MAX, (int64_t)slot->submit_ns);
@@ -209,35 +209,35 @@ static int put_slot(struct look *look, const struct recorder_slot *slot, uint64_
 	database_bind_optional(put, 8, slot->marker, (int64_t)slot->marker);
 	database_bind_optional(put, 9, call && call <= PROCESS_CALL_MAX, (int64_t)call);
 	sqlite3_bind_int64(put, 10, (int64_t)behind);
-	sqlite3_bind_int64(put, 11, (int64_t)look->taken_ns);
+	sqlite3_bind_int64(put, 11, (int64_t)scan->taken_ns);
 	return database_run(put);
 }
 
 /* The most rows of one queue. The slots are sorted by queue. */
-static size_t rows_of_each(const struct look *look)
+static size_t rows_of_each(const struct scan *scan)
 {
 	size_t queues = 1, rows;
 
-	for (size_t i = 1; i < look->slot_count; i++)
-		queues += look->slots[i].queue != look->slots[i - 1].queue;
+	for (size_t i = 1; i < scan->slot_count; i++)
+		queues += scan->slots[i].queue != scan->slots[i - 1].queue;
 	rows = IN_FLIGHT_PROCESS_ROWS_MAX / queues;
 	return rows < IN_FLIGHT_ROWS_MAX ? rows : IN_FLIGHT_ROWS_MAX;
 }
 
-static int put_slots(struct look *look)
+static int put_slots(struct scan *scan)
 {
 	size_t begin = 0, end, most;
 	int r = 0;
 
-	if (look->slot_count)
-		qsort(look->slots, look->slot_count, sizeof(*look->slots), compare_slots);
-	most = rows_of_each(look);
-	for (; r == 0 && begin < look->slot_count; begin = end) {
-		for (end = begin; end < look->slot_count &&
-				  look->slots[end].queue == look->slots[begin].queue;)
+	if (scan->slot_count)
+		qsort(scan->slots, scan->slot_count, sizeof(*scan->slots), compare_slots);
+	most = rows_of_each(scan);
+	for (; r == 0 && begin < scan->slot_count; begin = end) {
+		for (end = begin; end < scan->slot_count &&
+				  scan->slots[end].queue == scan->slots[begin].queue;)
 			end++;
 		for (size_t i = begin; r == 0 && i < end && i - begin < most; i++)
-			r = put_slot(look, &look->slots[i], end - 1 - i);
+			r = put_slot(scan, &scan->slots[i], end - 1 - i);
 	}
 	return r;
 }
@@ -252,48 +252,48 @@ int in_flight_forget(struct writer *writer, int64_t process_id)
 
 /* ---- the whole scan ------------------------------------------------------------------------ */
 
-static int look_at(struct look *look, struct in_flight *watch, bool is_asked)
+static int scan_slots(struct scan *scan, struct in_flight *watch, bool is_asked)
 {
-	int r = recorder_books_read(&look->reader, &look->reader.header.queues,
-		look->reader.header.queues_used, &look->queues);
+	int r = recorder_books_read(&scan->reader, &scan->reader.header.queues,
+		scan->reader.header.queues_used, &scan->queues);
 	int is_any;
 
 	if (r < 0)
 		return r;
-	look->queue_count = look->reader.header.queues_used;
-	is_any = choose_queues(look, watch, is_asked);
+	scan->queue_count = scan->reader.header.queues_used;
+	is_any = choose_queues(scan, watch, is_asked);
 	if (is_any < 0 || (!is_any && !watch->may_have_rows))
 		return is_any;
 	if (is_any) {
-		r = recorder_books_counters(look->process, &look->reader, look->queues,
-			look->queue_count, look->taken_ns);
+		r = recorder_books_counters(scan->process, &scan->reader, scan->queues,
+			scan->queue_count, scan->taken_ns);
 		if (r == 0)
-			r = read_slots(look);
+			r = read_slots(scan);
 	}
 	if (r == 0)
-		r = writer_begin(look->writer);
+		r = writer_begin(scan->writer);
 	if (r == 0)
-		r = in_flight_forget(look->writer, look->process->id);
+		r = in_flight_forget(scan->writer, scan->process->id);
 	if (r == 0)
-		r = put_slots(look);
+		r = put_slots(scan);
 	if (r < 0)
 		return r;
-	look->process->is_dirty = true;
-	watch->may_have_rows = look->slot_count > 0;
+	scan->process->is_dirty = true;
+	watch->may_have_rows = scan->slot_count > 0;
 	return 1;
 }
 
 int in_flight_look(
 	struct in_flight *watch, struct writer *writer, struct process *process, bool is_asked)
 {
-	struct look look = {.writer = writer, .process = process, .taken_ns = clock_boottime_ns()};
+	struct scan scan = {.writer = writer, .process = process, .taken_ns = clock_boottime_ns()};
 	int r;
 
 	if (watch->memfd < 0)
 		return 0;
-	r = recorder_reader_open(&look.reader, watch->memfd, process->boot_id, process->token);
+	r = recorder_reader_open(&scan.reader, watch->memfd, process->boot_id, process->token);
 	if (r == 0)
-		r = look_at(&look, watch, is_asked);
-	look_done(&look);
+		r = scan_slots(&scan, watch, is_asked);
+	scan_done(&scan);
 	return r == -ENODATA || r == -EBADMSG ? 0 : r;
 }

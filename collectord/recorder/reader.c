@@ -116,7 +116,7 @@ int recorder_reader_get(const struct recorder_reader *reader, const struct recor
 		reader->fd, ret, count * region->stride, region->offset + first * region->stride);
 }
 
-#define LOOK_BYTES 65536u
+#define CHUNK_BYTES 65536u
 
 /* Returns where the last byte that is not zero ends. */
 static size_t last_written(const uint8_t *bytes, size_t count)
@@ -138,7 +138,7 @@ uint64_t recorder_reader_written(
 	const struct recorder_reader *reader, const struct recorder_region *region, uint64_t count)
 {
 	uint64_t left = count * region->stride;
-	uint8_t bytes[LOOK_BYTES];
+	uint8_t bytes[CHUNK_BYTES];
 
 	while (left) {
 		size_t part = left < sizeof(bytes) ? left : sizeof(bytes), written;

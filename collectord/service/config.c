@@ -58,15 +58,17 @@ static const struct argp_option options[] = {
 		"memory need not work there",
 		0},
 	{"single-tenant", KEY_SINGLE_TENANT, NULL, 0,
-		"serve every uid also in a user or pid namespace that hides who others are; who "
-		"is hidden is refused one by one",
+		"serve every uid also in a user or pid namespace that hides the uids of others; a "
+		"peer "
+		"whose uid is hidden is refused",
 		0},
 	{"subuid-file", KEY_SUBUID_FILE, "FILE", 0,
 		"whose the uids in containers are, that they share one user's limits "
 		"(default " CONFIG_SUBUID_FILE ")",
 		0},
 	{"allow-root", KEY_ALLOW_ROOT, NULL, 0,
-		"go on as root where --db-dir is not the service user's, and through symbolic links of "
+		"go on as root where --db-dir is not the service user's, and through symbolic "
+		"links of "
 		"other users",
 		0},
 	{"check", KEY_CHECK, NULL, 0,
@@ -166,9 +168,10 @@ static const struct argp argp = {
 	.parser = parse_option,
 	.children = children,
 	.doc = "Collects what the rtl shims of this node see, one database a session.\v"
-	       "Started as root with no other option it is the node's service: everybody may "
+	       "Started as root with no other option it is the node's service: any user may "
 	       "connect, sessions lie under " CONFIG_SYSTEM_STORE "/<uid>/. Started by a user it "
-	       "stores under $XDG_STATE_HOME/rtl. What it is not told it takes from sections service, "
+	       "stores under $XDG_STATE_HOME/rtl. What it is not told it takes from sections "
+	       "service, "
 	       "quota (--quota-...) and retention (--keep-...) of /etc/rtl/rtl.conf and "
 	       "$XDG_CONFIG_HOME/rtl/rtl.conf.",
 };

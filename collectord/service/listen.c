@@ -20,10 +20,10 @@
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
 
-#define LISTEN_FDS_START 3
+#define LISTEN_FDS_START  3
 /* The processes of a service end together with its main process, but not at the same moment. */
-#define ENDING_NS	 2000000000ull
-#define LOOK_MS		 10
+#define ENDING_NS	  2000000000ull
+#define PROBE_INTERVAL_MS 10
 
 static bool is_listening_stream(int fd)
 {
@@ -88,8 +88,8 @@ bool listen_is_reachable(const struct listen_sockets *sockets)
 		struct listen_place now = {0};
 		int r = then->is_known ? find_place(sockets->fds[i], &now) : -ENODATA;
 
-		if (r == -ENOENT || (r == 0 && (now.device != then->device ||
-						       now.inode != then->inode)))
+		if (r == -ENOENT ||
+			(r == 0 && (now.device != then->device || now.inode != then->inode)))
 			return false;
 	}
 	return true;
@@ -237,7 +237,7 @@ static int probe_until_ended(const struct sockaddr_un *address, pid_t *ret_pid)
 
 	while ((r = probe(address, ret_pid)) == 1 && is_ending(*ret_pid) &&
 		clock_monotonic_ns() < until_ns)
-		(void)poll(NULL, 0, LOOK_MS);
+		(void)poll(NULL, 0, PROBE_INTERVAL_MS);
 	return r;
 }
 
@@ -319,8 +319,8 @@ int listen_bind(struct listen_sockets *sockets, const char *path, bool is_privat
 	sockets->path = strdup(path);
 	if (!sockets->path)
 		return -ENOMEM;
-	sockets->places[0] = (struct listen_place){
-		.is_known = true, .device = st.st_dev, .inode = st.st_ino};
+	sockets->places[0] =
+		(struct listen_place){.is_known = true, .device = st.st_dev, .inode = st.st_ino};
 	sockets->fds[sockets->count++] = TAKE_FD(fd);
 	sockets->lock = lock;
 	lock.fd = -1;

@@ -405,8 +405,7 @@ static int write_rows(struct store *store, struct store_database *database, stru
  * file. To free them may take as many disk requests as all the rest. In the service no client waits
  * for that, and no thread is started for it.
  */
-static int seal(
-	const struct store *store, struct store_database *database, struct command *command)
+static int seal(const struct store *store, struct store_database *database, struct command *command)
 {
 	if (!store->index && command->log_fd < 0)
 		command->log_fd = wal_hold(database->writer->path);

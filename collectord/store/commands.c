@@ -16,7 +16,7 @@
 /* Results of a step besides 0 (done) and a database error (roll back, try again). */
 #define STEP_TAKEN  1		/* done in the open transaction: kept until it is committed */
 #define STEP_GONE   2		/* done, and the database is closed */
-#define STEP_UNDONE LOOK_UNDONE /* failed, and already rolled back */
+#define STEP_UNDONE SCAN_UNDONE /* failed, and already rolled back */
 
 /* Limits of one turn of a database, after which other databases have theirs. */
 #define WORK_TURN_COMMANDS 256
@@ -142,7 +142,7 @@ int work_commit(struct store *store, struct store_database *database)
 	trouble_over(store, database);
 	for (struct store_session *s = database->first_session; s; s = s->sibling)
 		stat_fill_session(s, false);
-	held_check(database);
+	wal_growth_check(database);
 	over_quota_check(store, database);
 	work_rest(store, database);
 	return 0;
@@ -351,8 +351,7 @@ static int put_controls(struct store_database *database, const struct command *c
 	int r = writer_begin(database->writer);
 
 	if (r == 0)
-		r = session_row_put_controls(
-			database->writer, command->session->id, command->text);
+		r = session_row_put_controls(database->writer, command->session->id, command->text);
 	if (r == 0)
 		r = keep_text(&command->session->controls, command->text);
 	return r < 0 ? r : STEP_TAKEN;
@@ -374,8 +373,7 @@ static int put_unseen(struct store_database *database, const struct command *com
 	int r = writer_begin(database->writer);
 
 	if (r == 0)
-		r = verdict_add_unseen(
-			database->writer, (unsigned)command->count, command->uid);
+		r = verdict_add_unseen(database->writer, (unsigned)command->count, command->uid);
 	if (r == 0)
 		stat_want_session(command->session);
 	return r < 0 ? r : STEP_TAKEN;
@@ -387,9 +385,9 @@ static int flush(struct store *store, struct store_database *database,
 	int r = 0;
 
 	do
-		r = command->flush->is_look ? look_turn(store, database, true) : 0;
-	while (r == LOOK_MORE && is_last);
-	if (r == LOOK_MORE)
+		r = command->flush->is_scan_first ? scan_slice(store, database, true) : 0;
+	while (r == SCAN_MORE && is_last);
+	if (r == SCAN_MORE)
 		return -EAGAIN;
 	if (r == 0)
 		r = work_commit(store, database);
@@ -585,13 +583,13 @@ static void work_turn(struct store *store, struct store_database *database, bool
 	if (r == STEP_UNDONE || r == STEP_GONE)
 		return;
 	stat_fill_due(database);
-	if (!is_last && look_turn(store, database, false) < 0)
+	if (!is_last && scan_slice(store, database, false) < 0)
 		return;
 	if (database->has_openings || (database->is_parting && !store->index) ||
 		clock_monotonic_ns() >= work_next_commit(database))
 		(void)work_commit_due(store, database); /* on failure the next try is scheduled */
-	else if (database->held_bytes)
-		held_check(database);
+	else if (database->wal_reported_bytes)
+		wal_growth_check(database);
 	if (!database->writer->is_open && over_quota_next_ns(database) <= clock_monotonic_ns())
 		over_quota_check(store, database);
 }

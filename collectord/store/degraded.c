@@ -137,8 +137,8 @@ static bool is_end(const struct command *command)
 static bool has_waited(
 	const struct store_database *database, const struct command *command, uint64_t ns)
 {
-	uint64_t since_ns = command->made_ns > database->trouble_ns ? command->made_ns
-								    : database->trouble_ns;
+	uint64_t since_ns =
+		command->made_ns > database->trouble_ns ? command->made_ns : database->trouble_ns;
 
 	return clock_monotonic_ns() - since_ns >= ns;
 }
@@ -167,7 +167,7 @@ static bool mark_given_up(const struct store *store, const struct store_database
 
 /* Moves the commands of processes that are given up before those that wait for room, and drops
  * their frames. */
-static void let_pass(struct store *store, struct store_database *database)
+static void move_given_up_first(struct store *store, struct store_database *database)
 {
 	struct command_list first = {0}, later = {0};
 	struct command *command;
@@ -178,8 +178,9 @@ static void let_pass(struct store *store, struct store_database *database)
 		if (is_given_up && command->kind == COMMAND_PROCESS_FRAMES) {
 			answer_release(store, command);
 			command_free(command);
-		} else if (is_given_up || (command->kind == COMMAND_SESSION_CLOSE &&
-						  has_waited(database, command, store->give_up_ns))) {
+		} else if (is_given_up ||
+			   (command->kind == COMMAND_SESSION_CLOSE &&
+				   has_waited(database, command, store->give_up_ns))) {
 			command_list_add(&first, command);
 		} else {
 			command_list_add(&later, command);
@@ -191,7 +192,7 @@ static void let_pass(struct store *store, struct store_database *database)
 
 /* Drops a command of which nothing can be written. In the file the process stays marked as
  * running. */
-static void abandon(struct store *store, struct store_database *database)
+static void drop_unwritable(struct store *store, struct store_database *database)
 {
 	struct command *command = command_list_take(&database->todo);
 	struct store_process *p = command->process;
@@ -227,12 +228,12 @@ bool trouble_give_up(struct store *store, struct store_database *database)
 		return false;
 	if (mark_given_up(store, database)) {
 		trouble_roll_back(database);
-		let_pass(store, database);
+		move_given_up_first(store, database);
 	}
 	if (database->retry_ns && is_hopeless(store, database, database->todo.first))
 		trouble_roll_back(database);
 	while (is_hopeless(store, database, database->todo.first))
-		abandon(store, database);
+		drop_unwritable(store, database);
 	first = database->todo.first;
 	if (!first || first->kind != COMMAND_SESSION_CLOSE || !database->retry_ns ||
 		!has_waited(database, first, 2 * store->give_up_ns))

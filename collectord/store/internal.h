@@ -21,40 +21,40 @@
 #include "collectord/db/writer.h"
 
 /* Demangling may need 16 MiB of the stack (text.c); pages cost only when they are used. */
-#define STORE_STACK_BYTES    (64u << 20)
+#define STORE_STACK_BYTES	 (64u << 20)
 /* How long a close waits for readers before it leaves the file in WAL mode, and between two
  * tries. */
-#define STORE_SEAL_NS	     1000000000u
-#define STORE_SEAL_TRY_NS    20000000u
+#define STORE_SEAL_NS		 1000000000u
+#define STORE_SEAL_TRY_NS	 20000000u
 /* In a flood of frames the store thread sleeps this long, or until this many bytes are queued,
  * since a wake costs as much as about 20 rows. */
-#define STORE_DOZE_NS	     5000000u
-#define STORE_DOZE_BYTES     (128u << 10)
+#define STORE_DOZE_NS		 5000000u
+#define STORE_DOZE_BYTES	 (128u << 10)
 /* Frames of one process that are taken in a row, although frames of others came in between: half a
  * turn of rows. Other processes of the same file wait at most for that. */
-#define STORE_LOT_BYTES	     (256u << 10)
+#define STORE_LOT_BYTES		 (256u << 10)
 /* The pause after a failed commit doubles between these bounds. */
-#define STORE_RETRY_NS_MIN   10000000u
-#define STORE_RETRY_NS_MAX   1000000000u
+#define STORE_RETRY_NS_MIN	 10000000u
+#define STORE_RETRY_NS_MAX	 1000000000u
 /* Interval between two scans of the dispatches in flight; the shorter one applies to scans that a
  * client asks for. */
-#define STORE_LOOK_NS	     1000000000u
-#define STORE_LOOK_ASKED_NS  50000000u
+#define IN_FLIGHT_SCAN_NS	 1000000000u
+#define IN_FLIGHT_SCAN_ASKED_NS	 50000000u
 /* Limits of one turn of a scan. A single process may have 12 MiB of slots to be read twice. */
-#define STORE_LOOK_PROCESSES 16u
-#define STORE_LOOK_TURN_NS   5000000u
+#define IN_FLIGHT_SCAN_PROCESSES 16u
+#define IN_FLIGHT_SCAN_SLICE_NS	 5000000u
 /* Interval between two looks at a full disk. */
-#define STORE_ROOM_TRY_NS    250000000u
+#define STORE_ROOM_TRY_NS	 250000000u
 /* How long opening a closed file waits for its readers: in a private collector, and in the service,
  * where the sessions of a whole folder wait meanwhile. */
-#define STORE_BUSY_MS	     5000u
-#define STORE_BUSY_SHARED_MS 500u
+#define STORE_BUSY_MS		 5000u
+#define STORE_BUSY_SHARED_MS	 500u
 /* How long the store thread of the service waits for all files together within STORE_BUSY_ALL_NS,
  * since the user may read any of them for ever. */
-#define STORE_BUSY_ALL_MS    5000u
-#define STORE_BUSY_ALL_NS    60000000000u
+#define STORE_BUSY_ALL_MS	 5000u
+#define STORE_BUSY_ALL_NS	 60000000000u
 /* The sums of a whole session are read at most once in this time. */
-#define STORE_STAT_NS	     250000000u
+#define STORE_STAT_NS		 250000000u
 
 enum command_kind {
 	COMMAND_SESSION_OPEN,
@@ -89,7 +89,7 @@ struct flush {
 	struct store *store;
 	void *owner;
 	uid_t uid;
-	bool is_look; /* first scan what is in flight */
+	bool is_scan_first; /* first scan what is in flight */
 	unsigned parts;
 	int error; /* of the last part that failed */
 };
@@ -147,7 +147,7 @@ struct store_process {
 	struct command *last; /* its last queued frames, unless another command follows */
 	size_t lot_bytes;     /* of the queued run of frames that ends with @last */
 	struct in_flight in_flight;
-	uint64_t look; /* number of the last scan that reached it */
+	uint64_t scan; /* number of the last scan that reached it */
 	int given_up;  /* -errno: its unstored records count as dropped */
 	uint64_t committed;
 	uint8_t *hello; /* while it is open: for a file that replaces a damaged one */
@@ -205,24 +205,24 @@ struct store_database { /* store */
 	bool has_openings;		     /* of processes; they wait for its commit */
 	bool is_parting;	 /* all processes have said Bye: only their ends are to come */
 	struct command *current; /* under way: in neither list */
-	struct drain *drain;   /* of the first command of todo, in the open transaction; or NULL */
-	int trouble;	       /* -errno of a failed commit or a full disk; 0: none */
-	uint64_t trouble_ns;   /* CLOCK_MONOTONIC: when the last trouble began */
-	bool must_reload;      /* a rollback could not reload everything */
-	int reload_error;      /* why */
-	bool must_renew;       /* it was found damaged; the writer is detached */
-	int damage;	       /* -errno: the file at its path must be set aside; 0: it was */
-	unsigned asides;       /* files set aside since it was opened */
-	uint64_t held_bytes;   /* size of the WAL when last reported; 0: no reader holds it */
-	uint64_t held_look_ns; /* CLOCK_MONOTONIC */
-	int index;	       /* of its WAL, for wal_readers(); -1: not opened yet */
-	unsigned finishing;    /* commands under way when the disk was full: they use the reserve */
-	uint64_t retry_ns;     /* the next pause */
+	struct drain *drain; /* of the first command of todo, in the open transaction; or NULL */
+	int trouble;	     /* -errno of a failed commit or a full disk; 0: none */
+	uint64_t trouble_ns; /* CLOCK_MONOTONIC: when the last trouble began */
+	bool must_reload;    /* a rollback could not reload everything */
+	int reload_error;    /* why */
+	bool must_renew;     /* it was found damaged; the writer is detached */
+	int damage;	     /* -errno: the file at its path must be set aside; 0: it was */
+	unsigned asides;     /* files set aside since it was opened */
+	uint64_t wal_reported_bytes; /* size of the WAL when last reported; 0: no reader holds it */
+	uint64_t wal_checked_ns;     /* CLOCK_MONOTONIC */
+	int index;		     /* of its WAL, for wal_readers(); -1: not opened yet */
+	unsigned finishing; /* commands under way when the disk was full: they use the reserve */
+	uint64_t retry_ns;  /* the next pause */
 	uint64_t not_before_ns; /* CLOCK_MONOTONIC; 0: at once */
-	uint64_t looked_ns;	/* CLOCK_MONOTONIC: when the last scan began */
-	uint64_t look;		/* the number of that scan */
-	bool is_looking;	/* the scan has not reached all processes */
-	bool is_look_asked;
+	uint64_t scanned_ns;	/* CLOCK_MONOTONIC: when the last scan began */
+	uint64_t scan;		/* the number of that scan */
+	bool is_scanning;	/* the scan has not reached all processes */
+	bool is_scan_asked;
 	uint64_t flushed;	/* number of the last flush that reached it */
 	bool is_left;		/* no session continues it: it is to be sealed */
 	bool is_sealed;		/* it is one file, but not closed yet: no session joins it */
@@ -381,9 +381,9 @@ int session_row_put_categories(struct writer *writer, const char *text);
 int session_row_find_ranks(struct store_session *session, struct writer *writer);
 
 /* wal_growth.c: called between transactions. */
-void held_check(struct store_database *database);
+void wal_growth_check(struct store_database *database);
 /* CLOCK_MONOTONIC of the next check; UINT64_MAX: the next commit is soon enough. */
-uint64_t held_next_ns(const struct store_database *database);
+uint64_t wal_growth_next_ns(const struct store_database *database);
 
 /* quota_report.c: called after a commit, and by time. */
 void over_quota_check(struct store *store, struct store_database *database);
@@ -433,15 +433,15 @@ void work_take_back(struct store_database *database);
 bool work_database(struct store *store, struct store_database *database, bool is_last);
 
 /* in_flight_poll.c */
-#define LOOK_MORE   1		 /* the scan has not reached all processes */
-#define LOOK_UNDONE (-ECANCELED) /* it failed, and the transaction was rolled back */
+#define SCAN_MORE   1		 /* the scan has not reached all processes */
+#define SCAN_UNDONE (-ECANCELED) /* it failed, and the transaction was rolled back */
 /* CLOCK_MONOTONIC of the next scan; UINT64_MAX: no process is to be scanned. */
-uint64_t look_next_ns(const struct store_database *database);
+uint64_t scan_next_ns(const struct store_database *database);
 /*
  * Runs one turn of a scan of what is in flight, if it is due or a client asks. The next commit
- * stores what it finds. LOOK_MORE, 0, LOOK_UNDONE.
+ * stores what it finds. SCAN_MORE, 0, SCAN_UNDONE.
  */
-int look_turn(struct store *store, struct store_database *database, bool is_asked);
+int scan_slice(struct store *store, struct store_database *database, bool is_asked);
 
 /* recover.c: continues what an earlier run of the collector left open. */
 void recover_sessions(struct store *store, const char *path);

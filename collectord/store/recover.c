@@ -204,7 +204,7 @@ static bool has_log(const char *path)
 	return has_beside(path, "-wal") || has_beside(path, "-journal");
 }
 
-static void say_left(const struct index_entry *entry, void *data)
+static void answer_left_open(const struct index_entry *entry, void *data)
 {
 	struct store_answer answer = {
 		.kind = STORE_LEFT_SESSION,
@@ -218,7 +218,7 @@ static void say_left(const struct index_entry *entry, void *data)
 	answer_left(data, &answer);
 }
 
-static void say_closed(const struct index_entry *entry, void *data)
+static void answer_left_closed(const struct index_entry *entry, void *data)
 {
 	struct store_answer answer = {
 		.kind = STORE_LEFT_CLOSED,
@@ -246,7 +246,7 @@ static int set_aside(struct store *store, const char *path, int error)
 	r = renew_file(store, path, error, 1, &aside);
 	if (r < 0 || !store->index)
 		return r;
-	(void)index_each_session(store->index, path, say_left, store); /* to reconnect */
+	(void)index_each_session(store->index, path, answer_left_open, store); /* to reconnect */
 	renew_tell_index(store, path, aside, error);
 	return 0;
 }
@@ -305,7 +305,7 @@ static int go_on_by_index(struct store *store, struct writer *writer)
 
 	if (r < 0)
 		return r;
-	r = index_each_session(store->index, writer->path, say_left, store);
+	r = index_each_session(store->index, writer->path, answer_left_open, store);
 	return r < 0 ? 0 : r; /* the index only helps to find files */
 }
 
@@ -337,7 +337,7 @@ static int go_on(struct store *store, const char *path)
 	return 0;
 }
 
-static int look_at(struct store *store, const char *path)
+static int recover_file(struct store *store, const char *path)
 {
 	bool is_left;
 	int r;
@@ -353,14 +353,14 @@ static int look_at(struct store *store, const char *path)
 	return aside_is_damage(r) ? set_aside(store, path, r) : r;
 }
 
-static void look_into(const char *path, void *data)
+static void check_and_recover_file(const char *path, void *data)
 {
 	int r = storage_check_file(path);
 
 	if (r == -ENOENT)
 		return; /* it was not made yet */
 	if (r == 0)
-		r = look_at(data, path);
+		r = recover_file(data, path);
 	if (r < 0)
 		say_failed(data, path, r);
 }
@@ -400,10 +400,10 @@ static bool was_set_aside(struct store *store, const char *path)
 }
 
 /* Called for files that the index lists as open, so the file once existed. */
-static void look_again(const char *path, void *data)
+static void recover_indexed_file(const char *path, void *data)
 {
 	if (storage_check_file(path) != -ENOENT)
-		look_into(path, data);
+		check_and_recover_file(path, data);
 	else if (!was_set_aside(data, path))
 		(void)retention_take_gone(data, path); /* on failure the next start does it */
 }
@@ -433,7 +433,7 @@ static bool is_vacant(struct store *store, const char *path)
 /* The collector that made the file died before it updated the index. */
 static void look_at_unknown(struct store *store, const char *path)
 {
-	look_into(path, store);
+	check_and_recover_file(path, store);
 	if (!session_file_find_open(store, path) && is_vacant(store, path))
 		retention_drop_vacant(store, path);
 }
@@ -529,16 +529,16 @@ void recover_sessions(struct store *store, const char *path)
 		say_failed(store, "index.db", r);
 	r = 0;
 	if (path && storage_resolve(path, &real) == 0)
-		look_into(real, store);
+		check_and_recover_file(real, store);
 	else if (!path && store->index) {
-		r = index_each_open(store->index, SESSIONS_MAX, look_again, store);
+		r = index_each_open(store->index, SESSIONS_MAX, recover_indexed_file, store);
 		scan(store);
 	}
 	if (r < 0)
 		say_failed(store, "index.db", r);
 	if (store->index && store->neighbours)
 		(void)index_each_closed_since(store->index, store->neighbours->since_realtime_ns,
-			SESSIONS_CLOSED_MAX, say_closed, store);
+			SESSIONS_CLOSED_MAX, answer_left_closed, store);
 	retention_tell_neighbours(store);
 	answer_left(store, &done);
 }

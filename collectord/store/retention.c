@@ -23,7 +23,7 @@
 
 /* Intervals between two passes over everything, and between two looks at the free room. */
 #define PASS_NS	      60000000000u
-#define LOOK_NS	      1000000000u
+#define ROOM_CHECK_NS 1000000000u
 #define MIB	      (1u << 20)
 #define DAY_S	      86400u
 #define WHY_BYTES     160
@@ -57,12 +57,12 @@ struct retention {
 	char *folder; /* absolute, without links */
 	struct quota_limits limits;
 	uint64_t keep_free_bytes;
-	uint64_t pass_ns;	/* CLOCK_MONOTONIC: the next pass, or try to settle ... */
-	uint64_t looked_ns;	/* ... and the last look at the free room ... */
-	bool was_storing;	/* ... and whether records were being stored then */
-	uint64_t wanted_ns;	/* until then a failed opening counts as storing */
-	bool is_going_on;	/* a pass is under way */
-	struct tenant *tenants; /* the one that has most is first */
+	uint64_t pass_ns;	  /* CLOCK_MONOTONIC: the next pass, or try to settle ... */
+	uint64_t room_checked_ns; /* ... and the last look at the free room ... */
+	bool was_storing;	  /* ... and whether records were being stored then */
+	uint64_t wanted_ns;	  /* until then a failed opening counts as storing */
+	bool is_going_on;	  /* a pass is under way */
+	struct tenant *tenants;	  /* the one that has most is first */
 	bool has_no_memory;
 	bool has_readers; /* a file to be removed is being read: retry soon */
 	struct retention_going going[GOING_MAX];
@@ -282,7 +282,7 @@ static int settle(struct store *store)
 	int r = index_settle(store->index);
 
 	store->retention->is_settled = r == 0;
-	store->retention->pass_ns = r == 0 ? 0 : clock_monotonic_ns() + LOOK_NS;
+	store->retention->pass_ns = r == 0 ? 0 : clock_monotonic_ns() + ROOM_CHECK_NS;
 	if (r < 0)
 		return r;
 	(void)index_each_removed(store->index, NULL, SESSIONS_REMOVED_MAX, say_removed, store);
@@ -692,26 +692,26 @@ void retention_want_room(struct store *store)
 }
 
 /* CLOCK_MONOTONIC of the next look at the free room; 0 when a session begins to store. */
-static uint64_t next_look_ns(const struct store *store)
+static uint64_t next_room_check_ns(const struct store *store)
 {
 	const struct retention *retention = store->retention;
 
 	if (!is_storing(store))
-		return retention->looked_ns + PASS_NS;
-	return retention->was_storing ? retention->looked_ns + LOOK_NS : 0;
+		return retention->room_checked_ns + PASS_NS;
+	return retention->was_storing ? retention->room_checked_ns + ROOM_CHECK_NS : 0;
 }
 
 static uint64_t due_ns(const struct store *store)
 {
 	const struct retention *retention = store->retention;
-	uint64_t look_ns;
+	uint64_t room_check_ns;
 
 	if (retention->is_going_on)
 		return 0;
 	if (!retention->is_settled)
 		return retention->pass_ns;
-	look_ns = next_look_ns(store);
-	return retention->pass_ns < look_ns ? retention->pass_ns : look_ns;
+	room_check_ns = next_room_check_ns(store);
+	return retention->pass_ns < room_check_ns ? retention->pass_ns : room_check_ns;
 }
 
 uint64_t retention_next_ns(const struct store *store)
@@ -722,8 +722,8 @@ uint64_t retention_next_ns(const struct store *store)
 	if (!retention)
 		return UINT64_MAX;
 	next_ns = due_ns(store);
-	if (retention->n_going && next_ns > clock_monotonic_ns() + LOOK_NS)
-		next_ns = clock_monotonic_ns() + LOOK_NS;
+	if (retention->n_going && next_ns > clock_monotonic_ns() + ROOM_CHECK_NS)
+		next_ns = clock_monotonic_ns() + ROOM_CHECK_NS;
 	return next_ns;
 }
 
@@ -733,13 +733,13 @@ static bool is_due(struct store *store)
 	uint64_t now_ns = clock_monotonic_ns(), least;
 	bool is_due = retention->is_going_on || now_ns >= retention->pass_ns;
 
-	if (!is_due && now_ns >= next_look_ns(store))
+	if (!is_due && now_ns >= next_room_check_ns(store))
 		is_due = missing_room(store, &least) > 0;
 	if (is_due && !retention->is_going_on)
 		(void)index_unkeep(store->index, is_read);
 	if (is_due)
 		retention->pass_ns = now_ns + PASS_NS;
-	retention->looked_ns = now_ns;
+	retention->room_checked_ns = now_ns;
 	retention->was_storing = is_storing(store);
 	return is_due;
 }
@@ -787,5 +787,5 @@ void retention_step(struct store *store)
 	if (r == 1 || (r == 0 && !store->retention->has_readers))
 		return;
 	store->retention->has_readers = false;
-	store->retention->pass_ns = clock_monotonic_ns() + LOOK_NS;
+	store->retention->pass_ns = clock_monotonic_ns() + ROOM_CHECK_NS;
 }

@@ -113,9 +113,9 @@ static uint64_t next_time(struct store *store)
 		else if (d->writer->is_open)
 			at_ns = work_next_commit(d);
 		else
-			at_ns = held_next_ns(d);
-		if (look_next_ns(d) < at_ns)
-			at_ns = look_next_ns(d);
+			at_ns = wal_growth_next_ns(d);
+		if (scan_next_ns(d) < at_ns)
+			at_ns = scan_next_ns(d);
 		if (!d->trouble && over_quota_next_ns(d) < at_ns)
 			at_ns = over_quota_next_ns(d);
 		if (at_ns < next_ns)
@@ -436,7 +436,7 @@ int store_answer_fd(const struct store *store)
 	return store->answer_fd;
 }
 
-static int post_flush(struct store *store, uid_t uid, void *owner, bool is_look)
+static int post_flush(struct store *store, uid_t uid, void *owner, bool is_scan_first)
 {
 	struct command *command = command_new(COMMAND_FLUSH, NULL, NULL);
 	struct flush *flush = calloc(1, sizeof(*flush));
@@ -446,8 +446,11 @@ static int post_flush(struct store *store, uid_t uid, void *owner, bool is_look)
 		free(flush);
 		return -ENOMEM;
 	}
-	*flush = (struct flush){
-		.store = store, .owner = owner, .uid = uid, .is_look = is_look, .parts = 1};
+	*flush = (struct flush){.store = store,
+		.owner = owner,
+		.uid = uid,
+		.is_scan_first = is_scan_first,
+		.parts = 1};
 	command->flush = flush;
 	return store_post(store, command);
 }

@@ -16,8 +16,8 @@
 #include "proto/base/limits.h"
 
 /* Interval between two checks of a WAL that is too long. */
-#define LOOK_NS 250000000u
-#define MIB	(1u << 20)
+#define CHECK_NS 250000000u
+#define MIB	 (1u << 20)
 
 static void say(const struct store_database *database, const char *text)
 {
@@ -26,9 +26,9 @@ static void say(const struct store_database *database, const char *text)
 			answer_session(s, text ? STORE_HELD : STORE_LET_GO, 0, text);
 }
 
-static void say_held(struct store_database *database, uint64_t bytes)
+static void say_reader(struct store_database *database, uint64_t bytes)
 {
-	char who[64] = "a reader", text[160];
+	char reader[64] = "a reader", text[160];
 	pid_t pid = 0;
 	unsigned readers;
 
@@ -36,38 +36,38 @@ static void say_held(struct store_database *database, uint64_t bytes)
 		database->index = wal_open_index(database->writer->path);
 	readers = wal_readers(database->index, &pid);
 	if (readers == 1 && pid)
-		snprintf(who, sizeof(who), "a reader (pid %d)", (int)pid);
+		snprintf(reader, sizeof(reader), "a reader (pid %d)", (int)pid);
 	else if (readers > 1 && pid)
-		snprintf(who, sizeof(who), "a reader (pid %d, or one of %u more)", (int)pid,
+		snprintf(reader, sizeof(reader), "a reader (pid %d, or one of %u more)", (int)pid,
 			readers - 1);
 	snprintf(text, sizeof(text),
-		"%s holds the log of the database, which has grown to %" PRIu64 " MiB", who,
+		"%s holds the log of the database, which has grown to %" PRIu64 " MiB", reader,
 		bytes / MIB);
 	say(database, text);
 }
 
-void held_check(struct store_database *database)
+void wal_growth_check(struct store_database *database)
 {
 	uint64_t now_ns = clock_monotonic_ns(), bytes;
 
 	if (database->writer->is_open || !database->writer->db ||
-		now_ns < database->held_look_ns + LOOK_NS)
+		now_ns < database->wal_checked_ns + CHECK_NS)
 		return;
-	database->held_look_ns = now_ns;
+	database->wal_checked_ns = now_ns;
 	bytes = wal_bytes(database->writer->path);
 	/* The next commit meets any other error. */
 	if (bytes > WAL_BYTES_MAX && database_checkpoint(database->writer->db) == -EBUSY) {
-		if (bytes < 2 * database->held_bytes)
+		if (bytes < 2 * database->wal_reported_bytes)
 			return;
-		database->held_bytes = bytes;
-		say_held(database, bytes);
-	} else if (database->held_bytes) {
-		database->held_bytes = 0;
+		database->wal_reported_bytes = bytes;
+		say_reader(database, bytes);
+	} else if (database->wal_reported_bytes) {
+		database->wal_reported_bytes = 0;
 		say(database, NULL);
 	}
 }
 
-uint64_t held_next_ns(const struct store_database *database)
+uint64_t wal_growth_next_ns(const struct store_database *database)
 {
-	return database->held_bytes ? database->held_look_ns + LOOK_NS : UINT64_MAX;
+	return database->wal_reported_bytes ? database->wal_checked_ns + CHECK_NS : UINT64_MAX;
 }

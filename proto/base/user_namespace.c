@@ -61,7 +61,7 @@ bool namespace_hides_pids(void)
 }
 
 /* Not stat(): the shim may meet a C library that has it under another name. */
-static bool look(const char *path, struct statx *ret)
+static bool stat_path(const char *path, struct statx *ret)
 {
 	return statx(AT_FDCWD, path, 0, STATX_TYPE | STATX_MODE | STATX_UID, ret) == 0;
 }
@@ -81,7 +81,7 @@ bool namespace_is_from_outside(const char *path, uid_t uid)
 	if (!slash || slash == folder)
 		return false;
 	*slash = '\0';
-	if (!look(path, &st) || !S_ISSOCK(st.stx_mode) || st.stx_uid != uid)
+	if (!stat_path(path, &st) || !S_ISSOCK(st.stx_mode) || st.stx_uid != uid)
 		return false;
-	return look(folder, &st) && st.stx_uid == uid && !(st.stx_mode & (S_IWGRP | S_IWOTH));
+	return stat_path(folder, &st) && st.stx_uid == uid && !(st.stx_mode & (S_IWGRP | S_IWOTH));
 }

@@ -11,7 +11,7 @@
  *   imported: N kernels; what SOURCE lost is unknown
  *
  * RUNNING while a collector writes it and nothing is lost yet;
- * the last of what another tool recorded (rtl import), where nobody can say which of the others it
+ * the last of what another tool recorded (rtl import), where it is unknown which of the others it
  * is. Of a file that has both, the line of rtl's own dispatches follows it after a semicolon.
  *
  * with "SIMULATED " in front for a software GPU. Behind the count of a reason why dispatches were

@@ -33,8 +33,8 @@ struct item {
 
 /* "+", "{2,5}" */
 struct quantifier {
-	uint64_t times; /* as often it is written out; 0: "{0}", or a brace that is none */
-	uint64_t turns; /* so many in a row may match nothing */
+	uint64_t times;		/* as often it is written out; 0: "{0}", or a brace that is none */
+	uint64_t empty_matches; /* so many in a row may match nothing */
 	bool may_be_none;
 	bool is_endless;
 };
@@ -105,14 +105,14 @@ static struct quantifier quantifier_of(char sign, const char *behind)
 {
 	struct quantifier q = {
 		.times = 2,
-		.turns = sign == '?' ? 1 : LOOP_TURNS,
+		.empty_matches = sign == '?' ? 1 : LOOP_TURNS,
 		.may_be_none = sign != '+',
 		.is_endless = sign != '?',
 	};
 
 	if (sign == '{') {
 		q.is_endless = false;
-		q.times = q.turns = times_of(behind, &q);
+		q.times = q.empty_matches = times_of(behind, &q);
 	}
 	return q;
 }
@@ -129,7 +129,8 @@ static void repeat(struct item *item, const struct quantifier *q)
 {
 	const struct item one = *item;
 
-	for (uint64_t i = 1; one.ways > 1 && i < q->turns && item->copied <= COPIED_MAX; i++)
+	for (uint64_t i = 1; one.ways > 1 && i < q->empty_matches && item->copied <= COPIED_MAX;
+		i++)
 		follow(item, &one);
 	item->may_be_empty |= q->may_be_none;
 	if (!q->times)

@@ -26,7 +26,7 @@ static struct {
 	_Atomic bool is_begun;	   /* OnLoad has run */
 	_Atomic bool is_settled;   /* PyTorch's variables are complete */
 	_Atomic uint64_t next_ns;  /* earliest time of the next check with @is_often */
-	struct rank_info told;	   /* protected by is_busy */
+	struct rank_info declared; /* protected by is_busy */
 	uint32_t taken_changes;	   /* `changes` when last taken; owned by the taking thread */
 	struct communicator taken; /* owned by the taking thread */
 	const char *entry[ENTRIES_MAX + 1]; /* protected by is_busy; points into text */
@@ -43,10 +43,10 @@ static void leave(void)
 	atomic_flag_clear_explicit(&state.is_busy, memory_order_release);
 }
 
-static bool says_everything(const struct rank_info *told)
+static bool declares_everything(const struct rank_info *declared)
 {
-	return told->is_own_word && told->rank.is_known && told->local_rank.is_known &&
-	       told->world_size.is_known && told->job[0];
+	return declared->is_own_word && declared->rank.is_known && declared->local_rank.is_known &&
+	       declared->world_size.is_known && declared->job[0];
 }
 
 /* ---- reading what another thread may change under our eyes ------------------------------- */
@@ -145,42 +145,43 @@ static bool is_other(const struct rank_info *a, const struct rank_info *b)
 	       strcmp(a->job, b->job) != 0;
 }
 
-void process_rank_begin(struct rank_info *ret_told)
+void process_rank_begin(struct rank_info *ret_declared)
 {
-	struct rank_info told;
+	struct rank_info declared;
 
-	rank_detect((const char *const *)environ, &told);
+	rank_detect((const char *const *)environ, &declared);
 	if (enter()) {
-		state.told = told;
+		state.declared = declared;
 		leave();
 	}
 	state.taken_changes = atomic_load_explicit(&state.changes, memory_order_relaxed);
 	state.taken =
 		(struct communicator){.identity = COLLECTIVE_NO_COMM, .rank = COLLECTIVE_NO_RANK};
-	atomic_store_explicit(&state.is_settled, says_everything(&told), memory_order_relaxed);
+	atomic_store_explicit(
+		&state.is_settled, declares_everything(&declared), memory_order_relaxed);
 	atomic_store_explicit(&state.is_begun, true, memory_order_release);
-	*ret_told = told;
+	*ret_declared = declared;
 }
 
 static void update(void)
 {
-	struct rank_info told;
+	struct rank_info declared;
 	int error = errno;
 
 	if (!enter())
 		return;
 	if (environment_read()) {
-		rank_detect(state.entry, &told);
+		rank_detect(state.entry, &declared);
 		/*
 		 * If the rank's variables are removed, e.g. at the end of training, the earlier
 		 * values stay valid.
 		 */
-		if (is_other(&told, &state.told) &&
-			(told.rank.is_known || !state.told.rank.is_known)) {
-			state.told = told;
+		if (is_other(&declared, &state.declared) &&
+			(declared.rank.is_known || !state.declared.rank.is_known)) {
+			state.declared = declared;
 			atomic_fetch_add_explicit(&state.changes, 1, memory_order_release);
 		}
-		if (says_everything(&state.told))
+		if (declares_everything(&state.declared))
 			atomic_store_explicit(&state.is_settled, true, memory_order_relaxed);
 	}
 	leave();
@@ -221,7 +222,7 @@ bool process_rank_take(struct process_rank *ret)
 	if (!enter())
 		return false;
 	changes = atomic_load_explicit(&state.changes, memory_order_relaxed);
-	ret->told = state.told;
+	ret->declared = state.declared;
 	leave();
 	ret->largest = known;
 	state.taken_changes = changes;

@@ -14,7 +14,7 @@
 #include "shim/base/communicators.h"
 
 struct process_rank {
-	struct rank_info told; /* from the environment */
+	struct rank_info declared; /* from the environment */
 	struct communicator largest;
 };
 
@@ -22,7 +22,7 @@ struct process_rank {
  * Called in OnLoad, before another thread may call process_rank_look(). Hello reports the
  * environment as it is at this moment.
  */
-void process_rank_begin(struct rank_info *ret_told);
+void process_rank_begin(struct rank_info *ret_declared);
 
 /*
  * Called on a thread of the program inside a call that takes long anyway: checks whether the

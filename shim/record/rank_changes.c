@@ -23,14 +23,15 @@ static void number_set(protobuf_c_boolean *has, uint32_t *field, struct rank_num
 
 static void fill(Rtl__RankDef *definition, const struct process_rank *rank)
 {
-	const struct rank_info *told = &rank->told;
+	const struct rank_info *declared = &rank->declared;
 
-	msg_set_bytes(&definition->has_launcher, &definition->launcher, told->launcher);
-	msg_set_bytes(&definition->has_job, &definition->job, told->job[0] ? told->job : NULL);
-	number_set(&definition->has_rank, &definition->rank, told->rank);
-	number_set(&definition->has_local_rank, &definition->local_rank, told->local_rank);
-	number_set(&definition->has_world_size, &definition->world_size, told->world_size);
-	number_set(&definition->has_attempt, &definition->attempt, told->attempt);
+	msg_set_bytes(&definition->has_launcher, &definition->launcher, declared->launcher);
+	msg_set_bytes(
+		&definition->has_job, &definition->job, declared->job[0] ? declared->job : NULL);
+	number_set(&definition->has_rank, &definition->rank, declared->rank);
+	number_set(&definition->has_local_rank, &definition->local_rank, declared->local_rank);
+	number_set(&definition->has_world_size, &definition->world_size, declared->world_size);
+	number_set(&definition->has_attempt, &definition->attempt, declared->attempt);
 	definition->has_comm = definition->has_comm_size =
 		rank->largest.identity != COLLECTIVE_NO_COMM;
 	definition->comm = rank->largest.identity;
@@ -63,10 +64,11 @@ static void define(
  */
 static void gate_update_rank(const struct process_rank *rank)
 {
-	const struct rank_number *told = &rank->told.rank;
-	bool is_of_comm = !told->is_known && rank->largest.rank != COLLECTIVE_NO_RANK;
+	const struct rank_number *declared = &rank->declared.rank;
+	bool is_of_comm = !declared->is_known && rank->largest.rank != COLLECTIVE_NO_RANK;
 
-	gate_set_rank(told->is_known || is_of_comm, is_of_comm ? rank->largest.rank : told->value);
+	gate_set_rank(declared->is_known || is_of_comm,
+		is_of_comm ? rank->largest.rank : declared->value);
 }
 
 static void run(struct recorder *recorder, enum recorder_define_how how)

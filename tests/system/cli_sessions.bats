@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# rtl run and the life of a session: who starts, joins, comes late, leaves first, outlives.
+# rtl run and the life of a session: runs that start it, join it, come late, leave first, outlive it.
 load lib.bash
 load keeper.bash
 load service.bash
@@ -140,7 +140,7 @@ launch() {
 	wait $first
 }
 
-@test "an rtl run that is stopped while it decides holds up the end of nobody" {
+@test "an rtl run that is stopped while it decides holds up no other run's end" {
 	mkfifo gate
 	"$rtl" run -q -o t.db bash -c 'touch begun; : <gate; exit 5' 3>&- &
 	local runner=$!
@@ -153,7 +153,7 @@ launch() {
 	wait $runner || status=$?
 	[ "$status" -eq 5 ]
 	accounted t.db
-	# It could not look whether the socket is its own; who comes when its collector has gone takes it away.
+	# It could not look whether the socket is its own; the next run removes it once its collector has gone.
 	exec 8<&-
 	cleared() { "$rtl" run -q -f -o u.db true && [ -z "$(find run -name '*.sock')" ]; }
 	wait_until cleared
@@ -166,7 +166,7 @@ launch() {
 	[ "$(ls ./*.db)" = ./t.db ]
 }
 
-@test "the early leave alone: who is done first does not end the others" {
+@test "an rtl run that is done early leaves alone and does not end the others" {
 	mkfifo gate
 	rank 0 bash -c 'read line <gate; "$0" --steps 2' "$demo" >out 2>err.0 3>&- &
 	first=$!
@@ -244,10 +244,10 @@ exit 6'
 	kill -KILL $runner
 	closed() { [ "$(sql t.db 'SELECT count(*) FROM rtl_session WHERE end_ns IS NOT NULL')" = 1 ]; }
 	wait_until closed
-	# Whoever started the rank says what it did when it has gone.
+	# The rank's parent prints what the rank did when the rank has ended.
 	wait_until test -s out
 	[ "$(told out)" = "$(stored t.db)" ]
-	# The next one clears away the socket that nobody could remove.
+	# The next run removes the socket that was left behind.
 	cleared() { "$rtl" run -q -f -o u.db true && [ -z "$(find run -name '*.sock')" ]; }
 	wait_until cleared
 }
@@ -299,7 +299,7 @@ kill_collector_during() { # kill_collector_during FILE [OPTION]: sets status
 	[ "$(sql k.db "SELECT substr(command, 1, 7) || (SELECT substr(value, 1, 7) FROM rtl_meta WHERE key = 'command') FROM rtl_session")" = "bash -cbash -c" ]
 }
 
-@test "a private session is called by what its runner says, whoever is heard first, and so once it is resumed" {
+@test "a private session has its runner's name, whichever peer is heard first, also after a restart" {
 	local shim called collector=""
 	start_private() {
 		"$collectord" --socket "$work/p.sock" --private-session one --db "$work/p.db" >>collector.log 2>&1 3>&- &
@@ -342,7 +342,7 @@ kill_collector_during() { # kill_collector_during FILE [OPTION]: sets status
 }
 grows() { [ "$(sql "$1" 'SELECT count(DISTINCT rank) = 3 AND count(*) > 1000 FROM rocpd_op')" = 1 ]; }
 
-@test "a file that nobody writes any more is not said to be running, and its line says why it is not complete" {
+@test "a file whose collector is gone is not called running, and its line says why it is not complete" {
 	"$rtl" run -o d.db --device soft "$demo" --ranks 2 --gpus 2 --dispatches 1000000 --rate 500 >out 2>err 3>&- &
 	local runner=$!
 	pids+=($runner)
@@ -361,11 +361,11 @@ grows() { [ "$(sql "$1" 'SELECT count(DISTINCT rank) = 3 AND count(*) > 1000 FRO
 	wait_until is_alone_in
 	"$rtl" summary d.db >summary
 	head -n 1 summary | grep -q '^SIMULATED INCOMPLETE: .* outstanding.*, not closed$'
-	grep -q '^session .*  interrupted: nobody writes it any more$' summary
+	grep -q '^session .*  interrupted: its collector is gone$' summary
 	not grep -Ew 'live|running' summary
 	for file in d.db elsewhere/link.db; do
 		"$rtl" report $file -f --html page.html
-		grep -q 'interrupted: nobody writes it any more' page.html
+		grep -q 'interrupted: its collector is gone' page.html
 		not grep -q LIVE page.html
 	done
 }

@@ -11,12 +11,12 @@
 
 #include "collectord/ingest/ranks.h"
 
-#define NONE (-1)
+#define NONE  (-1)
 #define ALIVE INT64_MAX
 
 /* A process, -1: not known. Ancestors are letters, itself first. */
 struct process_row {
-	int64_t start, end, gpu, told, world, attempt, comm, comm_rank, comm_size;
+	int64_t start, end, gpu, declared, world, attempt, comm, comm_rank, comm_size;
 	const char *ancestors;
 	int64_t rank, group_rank;
 	char group; /* those of one letter are one group; 0: none */
@@ -29,60 +29,63 @@ struct scene {
 	struct process_row rows[ROWS_MAX];
 };
 
-#define PLAIN(start, gpu, told, world, ancestors, rank)                                            \
-	{ start, ALIVE, gpu, told, world, NONE, NONE, NONE, NONE, ancestors, rank, NONE, 0 }
+#define PLAIN(start, gpu, declared, world, ancestors, rank)                                        \
+	{                                                                                          \
+		start, ALIVE, gpu, declared, world, NONE, NONE, NONE, NONE, ancestors, rank, NONE, \
+			0                                                                          \
+	}
 
 static const struct scene scenes[] = {
-	{ "ranks of one job keep them, and are in no group",
-	  { PLAIN(1, 0, 0, 2, "ax", 0), PLAIN(1, 1, 1, 2, "bx", 1) } },
-	{ "a process that says nothing has no rank",
-	  { PLAIN(1, 0, NONE, NONE, "ax", NONE) } },
-	{ "the communicator has the rank that nobody says",
-	  { { 1, ALIVE, 0, NONE, NONE, NONE, 7, 3, 8, "ax", 3, 3, 'A' } } },
-	{ "a rank that is said stands before the communicator's, where their worlds agree",
-	  { { 1, ALIVE, 0, 5, 8, NONE, 7, 3, 8, "ax", 5, 3, 'A' } } },
-	{ "a world that is smaller than the communicator is not the job's",
-	  { { 1, ALIVE, 0, 0, 1, NONE, 7, 3, 8, "ax", 3, 3, 'A' } } },
-	{ "of several ranks of such a communicator in one process none is its rank",
-	  { { 1, ALIVE, 0, 0, 1, NONE, 7, NONE, 8, "ax", NONE, NONE, 'A' } } },
-	{ "ranks of one communicator that were all told the same have the communicator's",
-	  { { 1, ALIVE, 0, 0, NONE, NONE, 7, 0, 2, "ax", 0, 0, 'A' },
-	    { 1, ALIVE, 1, 0, NONE, NONE, 7, 1, 2, "bx", 1, 1, 'A' } } },
-	{ "two communicators with the same ranks are two replicas",
-	  { { 1, ALIVE, 0, NONE, NONE, NONE, 7, 0, 2, "ax", NONE, 0, 'A' },
-	    { 1, ALIVE, 1, NONE, NONE, NONE, 7, 1, 2, "bx", NONE, 1, 'A' },
-	    { 1, ALIVE, 2, NONE, NONE, NONE, 8, 0, 2, "cx", NONE, 0, 'B' },
-	    { 1, ALIVE, 3, NONE, NONE, NONE, 8, 1, 2, "dx", NONE, 1, 'B' } } },
-	{ "of a larger replica no rank is the job's, either",
-	  { { 1, ALIVE, 0, NONE, NONE, NONE, 7, 0, 2, "ax", NONE, 0, 'A' },
-	    { 1, ALIVE, 1, NONE, NONE, NONE, 7, 1, 2, "bx", NONE, 1, 'A' },
-	    { 1, ALIVE, 2, NONE, NONE, NONE, 8, 0, 1, "cx", NONE, 0, 'B' } } },
-	{ "replicas without a communicator are the engines around them",
-	  { { 1, ALIVE, 0, 0, 2, NONE, NONE, NONE, NONE, "apx", NONE, 0, 'A' },
-	    { 1, ALIVE, 1, 1, 2, NONE, NONE, NONE, NONE, "bpx", NONE, 1, 'A' },
-	    { 1, ALIVE, 2, 0, 2, NONE, NONE, NONE, NONE, "cqx", NONE, 0, 'B' },
-	    { 1, ALIVE, 3, 1, 2, NONE, NONE, NONE, NONE, "dqx", NONE, 1, 'B' } } },
-	{ "an engine with a script around each rank is still one",
-	  { { 1, ALIVE, 0, 0, 2, NONE, NONE, NONE, NONE, "aspx", NONE, 0, 'A' },
-	    { 1, ALIVE, 1, 1, 2, NONE, NONE, NONE, NONE, "btpx", NONE, 1, 'A' },
-	    { 1, ALIVE, 2, 0, 2, NONE, NONE, NONE, NONE, "cuqx", NONE, 0, 'B' } } },
-	{ "replicas of one process each are groups of one",
-	  { { 1, ALIVE, 0, 0, 1, NONE, NONE, NONE, NONE, "ax", NONE, 0, 'A' },
-	    { 1, ALIVE, 1, 0, 1, NONE, NONE, NONE, NONE, "bx", NONE, 0, 'B' } } },
-	{ "one that says there are others, and stands alone, is in no group",
-	  { { 1, ALIVE, 0, 0, 4, NONE, NONE, NONE, NONE, "ax", NONE, 0, 0 },
-	    { 1, ALIVE, 1, 0, 4, NONE, NONE, NONE, NONE, "bx", NONE, 0, 0 } } },
-	{ "processes of one rank on one GPU are no replicas",
-	  { PLAIN(1, 0, 0, 2, "ax", 0), PLAIN(1, 0, 0, 2, "bx", 0) } },
-	{ "a rank that comes when the one before has ended is no replica of it",
-	  { { 1, 5, 0, 0, 2, NONE, NONE, NONE, NONE, "ax", 0, NONE, 0 }, PLAIN(5, 1, 0, 2, "bx", 0) } },
-	{ "nor is a restart that comes a moment before that is seen",
-	  { { 1, 5, 0, 0, 2, 0, NONE, NONE, NONE, "ax", 0, NONE, 0 },
-	    { 4, ALIVE, 1, 0, 2, 1, NONE, NONE, NONE, "bx", 0, NONE, 0 } } },
-	{ "a helper that a rank has started on another GPU is of that rank",
-	  { PLAIN(1, 1, 1, 2, "ax", 1), PLAIN(2, 0, 1, 2, "bax", 1) } },
-	{ "a process without a GPU contests no rank",
-	  { PLAIN(1, 0, 0, 2, "ax", 0), PLAIN(1, NONE, 0, 2, "bx", 0) } },
+	{"ranks of one job keep them, and are in no group",
+		{PLAIN(1, 0, 0, 2, "ax", 0), PLAIN(1, 1, 1, 2, "bx", 1)}},
+	{"a process that says nothing has no rank", {PLAIN(1, 0, NONE, NONE, "ax", NONE)}},
+	{"the communicator has a rank that the environment does not declare",
+		{{1, ALIVE, 0, NONE, NONE, NONE, 7, 3, 8, "ax", 3, 3, 'A'}}},
+	{"a rank that is said stands before the communicator's, where their worlds agree",
+		{{1, ALIVE, 0, 5, 8, NONE, 7, 3, 8, "ax", 5, 3, 'A'}}},
+	{"a world that is smaller than the communicator is not the job's",
+		{{1, ALIVE, 0, 0, 1, NONE, 7, 3, 8, "ax", 3, 3, 'A'}}},
+	{"of several ranks of such a communicator in one process none is its rank",
+		{{1, ALIVE, 0, 0, 1, NONE, 7, NONE, 8, "ax", NONE, NONE, 'A'}}},
+	{"ranks of one communicator that were all told the same have the communicator's",
+		{{1, ALIVE, 0, 0, NONE, NONE, 7, 0, 2, "ax", 0, 0, 'A'},
+			{1, ALIVE, 1, 0, NONE, NONE, 7, 1, 2, "bx", 1, 1, 'A'}}},
+	{"two communicators with the same ranks are two replicas",
+		{{1, ALIVE, 0, NONE, NONE, NONE, 7, 0, 2, "ax", NONE, 0, 'A'},
+			{1, ALIVE, 1, NONE, NONE, NONE, 7, 1, 2, "bx", NONE, 1, 'A'},
+			{1, ALIVE, 2, NONE, NONE, NONE, 8, 0, 2, "cx", NONE, 0, 'B'},
+			{1, ALIVE, 3, NONE, NONE, NONE, 8, 1, 2, "dx", NONE, 1, 'B'}}},
+	{"of a larger replica no rank is the job's, either",
+		{{1, ALIVE, 0, NONE, NONE, NONE, 7, 0, 2, "ax", NONE, 0, 'A'},
+			{1, ALIVE, 1, NONE, NONE, NONE, 7, 1, 2, "bx", NONE, 1, 'A'},
+			{1, ALIVE, 2, NONE, NONE, NONE, 8, 0, 1, "cx", NONE, 0, 'B'}}},
+	{"replicas without a communicator are the engines around them",
+		{{1, ALIVE, 0, 0, 2, NONE, NONE, NONE, NONE, "apx", NONE, 0, 'A'},
+			{1, ALIVE, 1, 1, 2, NONE, NONE, NONE, NONE, "bpx", NONE, 1, 'A'},
+			{1, ALIVE, 2, 0, 2, NONE, NONE, NONE, NONE, "cqx", NONE, 0, 'B'},
+			{1, ALIVE, 3, 1, 2, NONE, NONE, NONE, NONE, "dqx", NONE, 1, 'B'}}},
+	{"an engine with a script around each rank is still one",
+		{{1, ALIVE, 0, 0, 2, NONE, NONE, NONE, NONE, "aspx", NONE, 0, 'A'},
+			{1, ALIVE, 1, 1, 2, NONE, NONE, NONE, NONE, "btpx", NONE, 1, 'A'},
+			{1, ALIVE, 2, 0, 2, NONE, NONE, NONE, NONE, "cuqx", NONE, 0, 'B'}}},
+	{"replicas of one process each are groups of one",
+		{{1, ALIVE, 0, 0, 1, NONE, NONE, NONE, NONE, "ax", NONE, 0, 'A'},
+			{1, ALIVE, 1, 0, 1, NONE, NONE, NONE, NONE, "bx", NONE, 0, 'B'}}},
+	{"one that says there are others, and stands alone, is in no group",
+		{{1, ALIVE, 0, 0, 4, NONE, NONE, NONE, NONE, "ax", NONE, 0, 0},
+			{1, ALIVE, 1, 0, 4, NONE, NONE, NONE, NONE, "bx", NONE, 0, 0}}},
+	{"processes of one rank on one GPU are no replicas",
+		{PLAIN(1, 0, 0, 2, "ax", 0), PLAIN(1, 0, 0, 2, "bx", 0)}},
+	{"a rank that comes when the one before has ended is no replica of it",
+		{{1, 5, 0, 0, 2, NONE, NONE, NONE, NONE, "ax", 0, NONE, 0},
+			PLAIN(5, 1, 0, 2, "bx", 0)}},
+	{"nor is a restart that comes a moment before that is seen",
+		{{1, 5, 0, 0, 2, 0, NONE, NONE, NONE, "ax", 0, NONE, 0},
+			{4, ALIVE, 1, 0, 2, 1, NONE, NONE, NONE, "bx", 0, NONE, 0}}},
+	{"a helper that a rank has started on another GPU is of that rank",
+		{PLAIN(1, 1, 1, 2, "ax", 1), PLAIN(2, 0, 1, 2, "bax", 1)}},
+	{"a process without a GPU contests no rank",
+		{PLAIN(1, 0, 0, 2, "ax", 0), PLAIN(1, NONE, 0, 2, "bx", 0)}},
 };
 
 static struct rank_number_of number(int64_t value)
@@ -107,7 +110,7 @@ static size_t fill(const struct scene *scene, struct rank_claim claims[ROWS_MAX]
 			.process_id = (int64_t)count + 1,
 			.start_ns = row->start,
 			.end_ns = row->end,
-			.told = number(row->told),
+			.declared = number(row->declared),
 			.world_size = number(row->world),
 			.attempt = number(row->attempt),
 			.comm = number(row->comm),
@@ -178,8 +181,10 @@ static void as_many_processes_as_are_compared_are_compared(void **state)
 	(void)state;
 	assert_non_null(claims);
 	for (unsigned i = 0; i < RANKS_COMPARED_MAX; i++) {
-		claims[i] = (struct rank_claim){.process_id = i + 1, .end_ns = ALIVE,
-			.told = number(0), .gpus = 1ull << i % 64,
+		claims[i] = (struct rank_claim){.process_id = i + 1,
+			.end_ns = ALIVE,
+			.declared = number(0),
+			.gpus = 1ull << i % 64,
 			.n_ancestors = RANKS_ANCESTORS_MAX};
 		for (unsigned a = 0; a < RANKS_ANCESTORS_MAX; a++)
 			claims[i].ancestors[a] = a < 2 ? 1000 * (i + 1) + a : a;

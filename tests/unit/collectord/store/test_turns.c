@@ -27,7 +27,7 @@ struct tenant {
 	char path[112];
 };
 
-/* Of the next answer, and to whom. */
+/* Takes the next answer: its kind, and the owner that it is for. */
 static enum store_answer_kind next_kind(struct harness *h, const void **ret_owner)
 {
 	struct pollfd poller = {.fd = store_answer_fd(h->store), .events = POLLIN};
@@ -42,9 +42,9 @@ static enum store_answer_kind next_kind(struct harness *h, const void **ret_owne
 
 static void wait_kind(struct harness *h, const void *owner, enum store_answer_kind kind)
 {
-	const void *who;
+	const void *got;
 
-	while (next_kind(h, &who) != kind || who != owner)
+	while (next_kind(h, &got) != kind || got != owner)
 		;
 }
 
@@ -84,8 +84,7 @@ static void queue_end(struct harness *h, struct tenant *t, int memfd)
 /* Its bytes. */
 static size_t queue_frames(struct harness *h, struct store_process *process, struct frames *frames)
 {
-	struct command *command =
-		command_new(COMMAND_PROCESS_FRAMES, process->session, process);
+	struct command *command = command_new(COMMAND_PROCESS_FRAMES, process->session, process);
 
 	command->bytes = frames_take(frames, &command->count);
 	process->queued_bytes += command_bytes(command);
@@ -122,12 +121,12 @@ static int recorder_of(unsigned number)
 	return fd;
 }
 
-/* Whoever has its turn first. */
+/* Whichever database has its turn first. */
 static void a_drain_lets_others_pass(void **state)
 {
 	struct harness *h = *state;
 	struct tenant dead, before, after;
-	const void *who;
+	const void *got;
 
 	tenant_open(h, &before, 0, getuid() + 1);
 	tenant_open(h, &dead, 1, getuid());
@@ -138,12 +137,12 @@ static void a_drain_lets_others_pass(void **state)
 	queue_frame(h, &after);
 	pthread_cond_signal(&h->store->wake);
 	pthread_mutex_unlock(&h->store->lock);
-	assert_int_equal(next_kind(h, &who), STORE_COMMITTED);
-	assert_ptr_not_equal(who, &dead);
-	assert_int_equal(next_kind(h, &who), STORE_COMMITTED);
-	assert_ptr_not_equal(who, &dead);
-	assert_int_equal(next_kind(h, &who), STORE_PROCESS_ENDED);
-	assert_ptr_equal(who, &dead);
+	assert_int_equal(next_kind(h, &got), STORE_COMMITTED);
+	assert_ptr_not_equal(got, &dead);
+	assert_int_equal(next_kind(h, &got), STORE_COMMITTED);
+	assert_ptr_not_equal(got, &dead);
+	assert_int_equal(next_kind(h, &got), STORE_PROCESS_ENDED);
+	assert_ptr_equal(got, &dead);
 	assert_int_equal(harness_number(dead.path, "SELECT count(*) FROM rocpd_op"), SLOTS);
 	harness_check_books(dead.path);
 }
@@ -196,7 +195,8 @@ static void open_two(struct harness *h, struct tenant *t, struct store_process *
 
 	tenant_open(h, t, 0, getuid());
 	ret[0] = t->process;
-	assert_int_equal(store_process_open(t->session, hello, count, getuid(), 200, 4242, t, &ret[1]), 0);
+	assert_int_equal(
+		store_process_open(t->session, hello, count, getuid(), 200, 4242, t, &ret[1]), 0);
 	wait_kind(h, t, STORE_PROCESS_OPENED);
 }
 
@@ -232,7 +232,7 @@ static void frames_of_a_process_are_taken_in_a_row(void **state)
 }
 
 /* Those of the first, but not all of them. */
-static void who_sends_much_lets_others_pass(void **state)
+static void a_process_that_sends_much_lets_others_pass(void **state)
 {
 	struct harness *h = *state;
 	struct store_process *process[2];
@@ -254,7 +254,8 @@ static void who_sends_much_lets_others_pass(void **state)
 	harness_check_books(t.path);
 }
 
-/* What it sent before it came back stays behind it, whoever's came between. */
+/* Frames that it sent before it reconnected stay behind its reopening, whichever frames came
+ * between. */
 static void frames_stay_behind_the_return_of_their_process(void **state)
 {
 	static const char rubbish[] = {1, 0, 0, 0, (char)0xff};
@@ -277,17 +278,19 @@ static void frames_stay_behind_the_return_of_their_process(void **state)
 	harness_check_books(t.path);
 }
 
-/* ---- who asks
- * -------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
-static void queue_flush(struct harness *h, uid_t uid, void *owner, bool is_look)
+static void queue_flush(struct harness *h, uid_t uid, void *owner, bool is_scan_first)
 {
 	struct command *command = command_new(COMMAND_FLUSH, NULL, NULL);
 	struct flush *flush = calloc(1, sizeof(*flush));
 
 	assert_non_null(flush);
-	*flush = (struct flush){
-		.store = h->store, .owner = owner, .uid = uid, .is_look = is_look, .parts = 1};
+	*flush = (struct flush){.store = h->store,
+		.owner = owner,
+		.uid = uid,
+		.is_scan_first = is_scan_first,
+		.parts = 1};
 	command->flush = flush;
 	queue(h, command);
 }
@@ -296,7 +299,7 @@ static void a_flush_waits_for_its_user_alone(void **state)
 {
 	struct harness *h = *state;
 	struct tenant dead, other;
-	const void *who;
+	const void *got;
 	char all;
 
 	tenant_open(h, &dead, 0, getuid());
@@ -308,26 +311,26 @@ static void a_flush_waits_for_its_user_alone(void **state)
 	queue_flush(h, getuid() + 1, h, false);
 	pthread_cond_signal(&h->store->wake);
 	pthread_mutex_unlock(&h->store->lock);
-	assert_int_equal(next_kind(h, &who), STORE_COMMITTED);
-	assert_ptr_equal(who, &other);
-	assert_int_equal(next_kind(h, &who), STORE_FLUSHED);
-	assert_ptr_equal(who, h);
-	assert_int_equal(next_kind(h, &who), STORE_PROCESS_ENDED);
-	assert_int_equal(next_kind(h, &who), STORE_FLUSHED);
-	assert_ptr_equal(who, &all);
+	assert_int_equal(next_kind(h, &got), STORE_COMMITTED);
+	assert_ptr_equal(got, &other);
+	assert_int_equal(next_kind(h, &got), STORE_FLUSHED);
+	assert_ptr_equal(got, h);
+	assert_int_equal(next_kind(h, &got), STORE_PROCESS_ENDED);
+	assert_int_equal(next_kind(h, &got), STORE_FLUSHED);
+	assert_ptr_equal(got, &all);
 }
 
 /* A look comes to some processes a turn. */
 static void a_look_lets_others_pass(void **state)
 {
 	struct harness *h = *state;
-	struct store_process *process[4 * STORE_LOOK_PROCESSES];
+	struct store_process *process[4 * IN_FLIGHT_SCAN_PROCESSES];
 	struct tenant many, before, after;
-	const void *who;
+	const void *got;
 
 	tenant_open(h, &before, 0, getuid() + 1);
 	tenant_open(h, &many, 1, getuid());
-	for (unsigned i = 0; i < 4 * STORE_LOOK_PROCESSES; i++) {
+	for (unsigned i = 0; i < 4 * IN_FLIGHT_SCAN_PROCESSES; i++) {
 		size_t count;
 		uint8_t *hello = peer_hello((uint8_t)(20 + i), 0, &count);
 
@@ -338,7 +341,7 @@ static void a_look_lets_others_pass(void **state)
 	}
 	tenant_open(h, &after, 2, getuid() + 2);
 	pthread_mutex_lock(&h->store->lock);
-	for (unsigned i = 0; i < 4 * STORE_LOOK_PROCESSES; i++) {
+	for (unsigned i = 0; i < 4 * IN_FLIGHT_SCAN_PROCESSES; i++) {
 		struct hand_recorder *r = hand_recorder_new((uint8_t)(20 + i));
 		struct command *watch =
 			command_new(COMMAND_PROCESS_WATCH, many.session, process[i]);
@@ -352,11 +355,11 @@ static void a_look_lets_others_pass(void **state)
 	queue_frame(h, &after);
 	pthread_cond_signal(&h->store->wake);
 	pthread_mutex_unlock(&h->store->lock);
-	assert_int_equal(next_kind(h, &who), STORE_COMMITTED);
-	assert_int_equal(next_kind(h, &who), STORE_COMMITTED);
-	assert_int_equal(next_kind(h, &who), STORE_FLUSHED);
-	for (unsigned i = 0; i < 4 * STORE_LOOK_PROCESSES; i++)
-		assert_int_equal(process[i]->look, 1);
+	assert_int_equal(next_kind(h, &got), STORE_COMMITTED);
+	assert_int_equal(next_kind(h, &got), STORE_COMMITTED);
+	assert_int_equal(next_kind(h, &got), STORE_FLUSHED);
+	for (unsigned i = 0; i < 4 * IN_FLIGHT_SCAN_PROCESSES; i++)
+		assert_int_equal(process[i]->scan, 1);
 }
 
 int main(void)
@@ -366,7 +369,7 @@ int main(void)
 		T(a_drain_lets_others_pass),
 		T(what_waits_for_a_session_is_done),
 		T(frames_of_a_process_are_taken_in_a_row),
-		T(who_sends_much_lets_others_pass),
+		T(a_process_that_sends_much_lets_others_pass),
 		T(frames_stay_behind_the_return_of_their_process),
 		T(a_flush_waits_for_its_user_alone),
 		T(a_look_lets_others_pass),

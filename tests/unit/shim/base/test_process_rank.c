@@ -17,12 +17,12 @@
 
 static int begin(void **state)
 {
-	struct rank_info told;
+	struct rank_info declared;
 
 	(void)state;
 	clearenv();
-	process_rank_begin(&told);
-	return told.launcher != NULL;
+	process_rank_begin(&declared);
+	return declared.launcher != NULL;
 }
 
 static void set_all(const char *rank)
@@ -44,10 +44,10 @@ static void a_rank_that_is_set_later_is_found(void **state)
 	set_all("3");
 	process_rank_look(false);
 	assert_true(process_rank_take(&rank));
-	assert_true(rank.told.rank.is_known);
-	assert_int_equal(rank.told.rank.value, 3);
-	assert_string_equal(rank.told.launcher, "pytorch");
-	assert_string_equal(rank.told.job, "h.1");
+	assert_true(rank.declared.rank.is_known);
+	assert_int_equal(rank.declared.rank.value, 3);
+	assert_string_equal(rank.declared.launcher, "pytorch");
+	assert_string_equal(rank.declared.job, "h.1");
 	assert_false(process_rank_take(&rank));
 }
 
@@ -64,7 +64,7 @@ static void what_is_settled_is_looked_at_again_for_a_communicator_only(void **st
 	assert_false(process_rank_take(&rank));
 	process_rank_look_again();
 	assert_true(process_rank_take(&rank));
-	assert_int_equal(rank.told.rank.value, 4);
+	assert_int_equal(rank.declared.rank.value, 4);
 }
 
 static void a_rank_that_is_taken_away_again_was_true(void **state)

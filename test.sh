@@ -155,7 +155,7 @@ trap 'kill "$builder" 2>/dev/null || true' EXIT
 # and says what goes wrong.
 nice -n 19 tests/runtimes/root >build/runtimes.log 2>&1 &
 
-# Set or not, never empty: the full counts are for whoever asks.
+# The variable is unset or 1, never empty; --long asks for the full counts.
 unset RTL_TEST_LONG
 [ -z "$long" ] || export RTL_TEST_LONG=1
 await release

@@ -154,8 +154,8 @@ CREATE VIEW rtl_counter AS
 SELECT process_id, nullif(queueId, -1) AS queueId, name, value FROM rtl_counter_base;
 
 -- What is missing and why. count NULL: unknown. from/to: when it was noticed, if known.
--- dropped_*, torn: dispatches without a row. untimed_*: rows without a time. unknown_tail: nobody
--- read the end of the process. dropped_markers, corrupt_*, bad_recorder: counts of those.
+-- dropped_*, torn: dispatches without a row. untimed_*: rows without a time. unknown_tail: the
+-- collector did not read the end of the process. dropped_markers, corrupt_*, bad_recorder: counts of those.
 -- queues_coop, queues_ineligible: queues left plain; what ran on them is not even counted.
 CREATE TABLE rtl_loss (
 	process_id INTEGER NOT NULL,
@@ -198,7 +198,7 @@ CREATE VIEW rtl_kernel AS
 SELECT k.id, k.symbol, s.string AS name FROM rtl_kernel_base k JOIN rocpd_string s ON s.id = k.id;
 
 -- A call's row is process_id << 40 | its number in the process: no look-up is needed for api_id,
--- and SQLite leaves the join out where nobody asks for the graph.
+-- and SQLite leaves the join out unless a query reads the graph's columns.
 CREATE VIEW rocpd_op AS
 SELECT d.id, h.gpuId, h.queueId, d.seq AS sequenceId,
 	'wg=' || h.workgroupX || ',' || h.workgroupY || ',' || h.workgroupZ ||

@@ -6,7 +6,7 @@ ALTER TABLE rtl_clock ADD COLUMN error_ns INTEGER;
 CREATE TABLE rtl_clock_check (
 	process_id INTEGER NOT NULL,
 	gpuId INTEGER NOT NULL,
-	tick_hz INTEGER,		-- nominal; NULL: nobody knows
+	tick_hz INTEGER,		-- nominal; NULL: unknown
 	anchors INTEGER NOT NULL,	-- taken; rtl_clock keeps one a second
 	error_max_ns INTEGER,
 	steps INTEGER NOT NULL,		-- ticks and time between two anchors do not fit the rate

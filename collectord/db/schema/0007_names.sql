@@ -5,7 +5,7 @@ CREATE TABLE rtl_name_base (
 	kind TEXT NOT NULL,		-- thread | agent | device | stream
 	subject INTEGER NOT NULL,	-- tid; hsa_agent_t.handle; HIP's ordinal; hipStream_t
 	text_id INTEGER NOT NULL REFERENCES rocpd_string (id),
-	tid INTEGER,			-- who said it
+	tid INTEGER,			-- thread that set the name
 	time_ns INTEGER NOT NULL,
 	PRIMARY KEY (process_id, kind, subject)
 ) WITHOUT ROWID;

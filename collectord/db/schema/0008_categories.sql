@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What kind of work a kernel is. The rules are in the file, so that whoever reads it gets the
+-- What kind of work a kernel is. The file holds the rules, so that every reader gets the
 -- same answer: the first pattern, by position, that the demangled name or the raw symbol
 -- matches, both in lower case (GLOB). docs/commands.md has the reasons for the order.
 CREATE TABLE rtl_category (
@@ -166,7 +166,7 @@ INSERT INTO rtl_category (position, category, collective, pattern) VALUES
 	(823, 'elementwise', NULL, '*quant*'),
 	(824, 'elementwise', NULL, '*transpose*');
 
--- category, collective: only looked up where somebody asks for them.
+-- category, collective: SQLite evaluates them only for a query that reads them.
 DROP VIEW IF EXISTS rtl_kernel;
 CREATE VIEW rtl_kernel AS
 SELECT k.id, k.symbol, s.string AS name,

@@ -44,7 +44,7 @@ ALTER TABLE rtl_queue ADD COLUMN last_seq INTEGER;
 ALTER TABLE rtl_outstanding ADD COLUMN correlation_id INTEGER;
 
 -- What a process had in flight at taken_ns: the oldest dispatches of each queue that does not get on,
--- or of all queues when somebody asked. behind: those after it in its queue. None when the process
+-- or of all queues if a client asked. behind: those after it in its queue. None when the process
 -- was read to its end: then rtl_outstanding has the truth.
 CREATE TABLE rtl_in_flight (
 	process_id INTEGER NOT NULL,

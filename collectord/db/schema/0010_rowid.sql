@@ -2,7 +2,7 @@
 -- The number of a dispatch's row is its rowid, whether or not a column names it: 0011.
 DROP VIEW rocpd_op;
 -- A call's row is process_id << 40 | its number in the process: no look-up is needed for api_id,
--- and SQLite leaves the join out where nobody asks for the graph.
+-- and SQLite leaves the join out unless a query reads the graph's columns.
 CREATE VIEW rocpd_op AS
 SELECT d.rowid AS id, h.gpuId, h.queueId, d.seq AS sequenceId,
 	'wg=' || h.workgroupX || ',' || h.workgroupY || ',' || h.workgroupZ ||

@@ -103,7 +103,7 @@ FROM rtl_call_base c JOIN rtl_process p ON p.id = c.process_id
 JOIN rocpd_string s ON s.id = c.api_id LEFT JOIN rtl_call_import x ON x.id = c.id;
 
 -- A call's row is process_id << 40 | its number in the process: no look-up is needed for api_id,
--- and SQLite leaves a join out where nobody asks for what it brings.
+-- and SQLite leaves a join out unless a query reads its columns.
 DROP VIEW rocpd_op;
 CREATE VIEW rocpd_op AS
 SELECT d.rowid AS id, h.gpuId, h.queueId, d.seq AS sequenceId,

@@ -12,7 +12,7 @@ FROM rtl_dispatch d JOIN rtl_shape h ON h.id = d.shape_id JOIN rtl_process p ON 
 LEFT JOIN (SELECT id, name, category FROM rtl_kernel LIMIT -1) k ON k.id = h.kernel_id
 LEFT JOIN rtl_marker_base m ON m.process_id = h.process_id AND m.id = d.marker
 LEFT JOIN rocpd_string t ON t.id = m.text_id
--- NULL: nobody knows what the times count from.
+-- NULL: the origin of the times is unknown.
 LEFT JOIN (SELECT s.id, CASE coalesce(x.clock, 'boottime') WHEN 'boottime'
 		THEN s.start_realtime_ns - s.start_ns WHEN 'realtime' THEN 0 END AS offset_ns
 	FROM rtl_session s LEFT JOIN rtl_session_clock x ON x.session_id = s.id) c ON c.id = p.session_id;

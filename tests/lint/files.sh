@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Files stay under 1,000 lines, carry a licence line, and hold no unfinished marks or paths of
-# somebody's machine.
+# a private machine.
 # usage: files.sh SOURCE_DIR
 set -eu
 cd "$1"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Comments, messages and names of the product call a thread, a process, a connection and a file by its name: no
-# "whoever", no "nobody". Only a user may be "who".
+# "whoever", no "nobody". Only a user or an owner may be "who".
 # usage: words.sh SOURCE_DIR
 set -eu
 cd "$1"
@@ -16,7 +16,7 @@ if ! echo "$list" | xargs awk '
 			if (word == "")
 				continue
 			if (word ~ /^(whoever|whom|nobody|somebody|everybody)$/ ||
-					(word == "who" && before !~ /^users?$/)) {
+					(word == "who" && before !~ /^(users?|owners?)$/)) {
 				print FILENAME ":" FNR ": " word ": " $0
 				bad = 1
 			}

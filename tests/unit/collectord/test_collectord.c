@@ -20,7 +20,7 @@
 
 #define DISPATCHES 10
 #define FRAMES	   5
-#define NOBODY	   65534
+#define OTHER_UID  65534
 #define COUNT	   "SELECT count(*) FROM rocpd_op"
 
 static void start_shim(struct fake_shim *shim, const char *job)
@@ -161,11 +161,11 @@ static void what_is_no_socket_is_left_alone(void **state)
 	assert_true(S_ISREG(st.st_mode));
 }
 
-/* Whoever runs the test, nobody's uid or our own may not bind in a directory of root. */
+/* Whichever user runs the test: uid 65534 or our own may not bind in a directory of root. */
 static void a_user_is_told_a_path_that_works(void **state)
 {
 	struct place *place = *state;
-	uid_t uid = geteuid() == 0 ? NOBODY : (uid_t)-1;
+	uid_t uid = geteuid() == 0 ? OTHER_UID : (uid_t)-1;
 	const char *refused[] = {
 		COLLECTORD, "--socket", "/rtl-no-such.sock", "--db-dir", place->store, NULL};
 	char *line;
@@ -247,7 +247,7 @@ static void an_empty_name_is_a_usage_error(void **state)
 static void a_user_without_a_home_is_told_what_to_give(void **state)
 {
 	struct place *place = *state;
-	uid_t uid = geteuid() == 0 ? NOBODY : (uid_t)-1;
+	uid_t uid = geteuid() == 0 ? OTHER_UID : (uid_t)-1;
 	const char *arguments[] = {COLLECTORD, "--socket", place->socket, NULL};
 
 	unsetenv("XDG_STATE_HOME");
@@ -542,7 +542,7 @@ static bool can_read(uid_t uid, const char *path)
 }
 
 /* As root the owner is another user than the daemon's; else it is us, and so are all others. */
-static void the_owner_reads_live_and_closed_and_nobody_else(void **state)
+static void only_the_owner_reads_live_and_closed_databases(void **state)
 {
 	struct place *place = *state;
 	uid_t owner = geteuid() == 0 ? 4711 : geteuid();
@@ -594,7 +594,7 @@ int main(void)
 		TEST(a_second_hello_closes_the_connection),
 		TEST(a_killed_rank_is_drained_into_the_private_file),
 		TEST(a_private_collector_told_to_end_closes_its_session),
-		TEST(the_owner_reads_live_and_closed_and_nobody_else),
+		TEST(only_the_owner_reads_live_and_closed_databases),
 	};
 
 	(void)signal(SIGPIPE, SIG_IGN);

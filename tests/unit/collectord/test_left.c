@@ -177,8 +177,8 @@ static void after_sigterm_it_is_the_same(void **state)
 	finish(life);
 }
 
-/* The collector opens the session by itself, and waits for who still lives. */
-static void who_lives_and_never_returns_is_waited_for(void **state)
+/* The collector opens the session by itself, and waits for the process that still lives. */
+static void a_process_that_lives_but_never_reconnects_is_waited_for(void **state)
 {
 	struct life *life = *state;
 
@@ -193,7 +193,7 @@ static void who_lives_and_never_returns_is_waited_for(void **state)
 	finish(life);
 }
 
-static void who_returns_is_complete(void **state)
+static void a_process_that_reconnects_is_stored_completely(void **state)
 {
 	struct life *life = *state;
 	struct fake_shim *shim = &life->shim;
@@ -227,8 +227,9 @@ static void who_returns_is_complete(void **state)
 	finish(life);
 }
 
-/* exec: same pid and start time, another token. Nobody has the first one's recorder any more. */
-static void who_returns_by_exec_leaves_an_unknown_tail(void **state)
+/* exec: same pid and start time, another token. No process has the first one's recorder any
+ * more. */
+static void a_process_that_reconnects_after_exec_leaves_an_unknown_tail(void **state)
 {
 	struct life *life = *state;
 	struct fake_shim *shim = &life->shim;
@@ -274,7 +275,7 @@ static void a_damaged_file_is_one_line_and_not_the_end(void **state)
 	finish(life);
 }
 
-/* Nobody is let in before recovery is over, so an answer says that it is. */
+/* No shim is let in before recovery is over, so an answer shows that it is. */
 static void wait_for_recovery(struct life *life)
 {
 	struct fake_shim other;
@@ -314,7 +315,7 @@ static void a_closed_session_is_made_one_file(void **state)
 			0);
 }
 
-/* Who reads it keeps it from being one file; no session is there to wait for that. */
+/* A reader keeps it from being made one file; no session is there to wait for the reader. */
 static void a_closed_session_is_made_one_file_when_its_reader_goes(void **state)
 {
 	struct life *life = *state;
@@ -371,9 +372,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		BOTH(a_process_that_died_meanwhile_has_an_unknown_tail),
 		BOTH(after_sigterm_it_is_the_same),
-		BOTH(who_lives_and_never_returns_is_waited_for),
-		BOTH(who_returns_is_complete),
-		BOTH(who_returns_by_exec_leaves_an_unknown_tail),
+		BOTH(a_process_that_lives_but_never_reconnects_is_waited_for),
+		BOTH(a_process_that_reconnects_is_stored_completely),
+		BOTH(a_process_that_reconnects_after_exec_leaves_an_unknown_tail),
 		BOTH(a_damaged_file_is_one_line_and_not_the_end),
 		BOTH(a_closed_session_is_made_one_file),
 		BOTH(a_closed_session_is_made_one_file_when_its_reader_goes),

@@ -177,7 +177,7 @@ static void private_sockets_come_before_the_system_one(void **state)
 	places_sockets_free(paths);
 }
 
-static void who_listens_is_known_and_dead_sockets_are_told(void **state)
+static void a_listener_has_pid_and_uid_and_a_dead_socket_refuses(void **state)
 {
 	char path[PLACES_SOCKET_BYTES];
 	struct client client;
@@ -238,7 +238,7 @@ int main(void)
 		TEST(one_s_own_collector_is_a_socket_in_one_s_own_folder),
 		TEST(explicit_sockets_stand_alone),
 		TEST(private_sockets_come_before_the_system_one),
-		TEST(who_listens_is_known_and_dead_sockets_are_told),
+		TEST(a_listener_has_pid_and_uid_and_a_dead_socket_refuses),
 		TEST(a_mute_or_broken_collector_is_noticed),
 	};
 

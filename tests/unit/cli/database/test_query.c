@@ -275,7 +275,7 @@ static void a_live_database_is_read_at_one_moment(void **state)
 	verdict_free_p(&before);
 	verdict_free_p(&after);
 	query_free_p(&query);
-	/* Who only reads leaves the log to the writer. */
+	/* A connection that only reads leaves the log to the writer. */
 	assert_int_equal(access(in_folder("live-wal"), F_OK), 0);
 	sqlite3_close(writer);
 }

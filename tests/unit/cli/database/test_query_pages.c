@@ -142,7 +142,7 @@ static bool check(const char *what)
 	bool is_of_pages;
 
 	if (query_open(path, error, &query))
-		return false; /* nobody asks it anything */
+		return false; /* a file that does not open is asked nothing */
 	is_of_pages = ask_rows(query, &rows);
 	ask_sqlite(all, "", &sqlite);
 	check_same(&rows, &sqlite, what);

@@ -98,14 +98,14 @@ static struct categories *categories;
 static void read_detail(struct stage *s, size_t events, uint64_t has, struct report_detail *ret)
 {
 	const struct collectives none = {0};
-	const struct collectives_report nobody = {0};
+	const struct collectives_report no_report = {0};
 	char error[QUERY_ERROR_BYTES];
 
 	stage_ask(s);
 	*ret = (struct report_detail){0};
 	categories_free_p(&categories);
 	assert_int_equal(categories_new(s->query, NULL, error, &categories), 0);
-	assert_int_equal(report_detail_read(s->query, categories, s->timeline, &none, &nobody,
+	assert_int_equal(report_detail_read(s->query, categories, s->timeline, &none, &no_report,
 				 events, has, ret),
 		0);
 }

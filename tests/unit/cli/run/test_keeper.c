@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
+<<<<<<< HEAD
  * rtl run as the manager of its collector, where the kernel has no room, and where somebody else
  * writes to it without end. epoll_ctl() and recvmsg() are ours (see CMakeLists.txt).
+=======
+ * rtl run as the manager of its collector, where the kernel has no room, and where another process
+ * writes to it without end. close(), epoll_ctl() and recvmsg() are ours (see CMakeLists.txt).
+>>>>>>> a60e896f (tests/unit: Name threads, processes and users in comments and test names)
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,7 +74,7 @@ static ssize_t say(struct msghdr *message)
 	return (ssize_t)bytes;
 }
 
-/* What is said; else empty, of nobody. There is always one more. */
+/* Returns what the test prepared; else an empty message of no sender. There is always one more. */
 ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags)
 {
 	(void)fd;
@@ -82,7 +87,7 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *message, int flags)
 	return 0;
 }
 
-/* The collector: this program again, which lives until somebody connects. */
+/* The collector is this program again, which lives until a client connects. */
 static int collect(void)
 {
 	(void)alarm(300);
@@ -119,7 +124,7 @@ static int make_listener(struct sockaddr_un *ret, socklen_t *ret_bytes)
 	return fd;
 }
 
-/* Nobody else is started for its file, and nobody waits on a socket that only we hold. */
+/* No other collector is started for its file, and no client waits on a socket that only we hold. */
 static void one_that_is_not_seen_to_die_stays_alone(void **state)
 {
 	struct run_collector collector;
@@ -136,7 +141,7 @@ static void one_that_is_not_seen_to_die_stays_alone(void **state)
 	assert_int_equal(r, 0);
 	assert_true(run_keeper_lives(&collector));
 	assert_int_equal(fcntl(listen_fd, F_GETFD), -1);
-	/* It was left alive: it is the one who listens now. */
+	/* It was left alive, and it listens now. */
 	assert_int_equal(connect(client, (struct sockaddr *)&address, bytes), 0);
 	close(client);
 	done(&collector);

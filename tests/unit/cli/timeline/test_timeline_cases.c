@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What is missing, who is who, and how many there are. */
+/* What is missing, how lanes are identified, and how many there are. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -305,7 +305,7 @@ static void refuse(struct stage *s, const char *part)
 		fail_msg("%s", error);
 }
 
-/* The run instead, and it is said; but not to who named these steps. */
+/* The whole run is shown instead, with a note, unless the user named these steps. */
 static void more_rows_than_fit_are_the_run(void **state)
 {
 	struct stage s;
@@ -330,7 +330,8 @@ static void more_rows_than_fit_are_the_run(void **state)
 	stage_end(&s);
 }
 
-/* Those that nobody named as well: one queue's steps are those of the process on all its GPUs. */
+/* Also for steps that were not named: one queue's steps are those of the process on all its
+ * GPUs. */
 static void more_inferred_rows_than_fit_are_the_run(void **state)
 {
 	struct stage s;
@@ -413,7 +414,7 @@ static void what_is_between_steps_has_its_own_share(void **state)
 }
 
 /* What rtl summary's reason is about: the steps without the first, unless that is all there is. */
-static void who_works_in_the_first_step_alone_has_a_time(void **state)
+static void a_process_that_works_only_in_the_first_step_has_a_time(void **state)
 {
 	static const struct {
 		bool in_first, in_second;
@@ -550,7 +551,7 @@ int main(void)
 		cmocka_unit_test(a_thousand_ranks_are_in_order),
 		cmocka_unit_test(segments_say_what_was_under_way),
 		cmocka_unit_test(what_is_between_steps_has_its_own_share),
-		cmocka_unit_test(who_works_in_the_first_step_alone_has_a_time),
+		cmocka_unit_test(a_process_that_works_only_in_the_first_step_has_a_time),
 		cmocka_unit_test(kernels_that_are_slow_to_begin_are_not_called_short),
 		cmocka_unit_test(a_loader_between_steps_is_told_of_any_steps),
 		cmocka_unit_test(what_is_outside_is_told_where_there_is_any),

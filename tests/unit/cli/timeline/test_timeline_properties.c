@@ -137,7 +137,7 @@ static void check(const struct breakdown_row *row, const struct breakdown_row *e
 	assert_int_equal(row->with_allreduce_ns, expected->with_allreduce_ns);
 	assert_int_equal(row->with_reducescatter_ns, expected->with_reducescatter_ns);
 	assert_int_equal(breakdown_idle_ns(row), expected->macro_idle_ns);
-	/* Nobody waits so long that it is held back. */
+	/* No kernel waits long enough to count as held back. */
 	assert_memory_equal(row->cause_ns, expected->cause_ns, sizeof(row->cause_ns));
 	assert_int_equal(row->active_segments, expected->active_segments);
 }

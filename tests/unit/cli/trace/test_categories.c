@@ -111,7 +111,7 @@ static void every_kernel_has_the_category_of_its_first_rule(void **state)
 		check(categories_match(categories, names[i].name, NULL), names + i);
 	}
 	assert_string_equal(categories_of(categories, 999999)->name, "other");
-	/* Who asks by SQL gets the same. */
+	/* A query of the view gets the same categories. */
 	assert_int_equal(query_ask_user(query,
 				 "SELECT name, category, coalesce(collective, '') FROM rtl_kernel "
 				 "ORDER BY id",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The index as retention uses it: what a removal costs does not depend on how much history there
- * is, sums follow the rows, and nobody's removals push those of another out of memory. Costs are
- * SQLite's steps, which are the same on each machine.
+ * is, sums follow the rows, and the removals of one user do not push those of another out. Costs
+ * are SQLite's steps, which are the same on each machine.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -303,8 +303,8 @@ static void count_told(const struct index_removed *removed, void *data)
 	((unsigned *)data)[removed->session.uid]++;
 }
 
-/* One user's sessions come and go by the thousand; the few of another are remembered. */
-static void who_has_much_removed_forgets_his_own(void **state)
+/* Thousands of one user's sessions come and go; the index remembers the few of another. */
+static void many_removals_of_one_user_push_out_only_that_users(void **state)
 {
 	struct index *index = ((struct place *)*state)->index;
 	unsigned told[UIDS] = {0};
@@ -453,7 +453,7 @@ static void subordinate_uids_are_one_tenant(void **state)
 	/* The next start has nothing to write. */
 	reopen_index(place, subuids);
 	assert_int_equal(sqlite3_total_changes(place->index->db), 0);
-	/* Nobody's any more. */
+	/* After this no uid is subordinate to another. */
 	reopen_index(place, NULL);
 	subuids_free(subuids);
 	assert_int_equal(unlink(path), 0);
@@ -552,7 +552,7 @@ int main(void)
 		T(sums_of_a_long_history_are_read_in_one_pass),
 		T(sums_go_along_with_the_rows),
 		T(what_is_not_weighed_is_weighed_in_parts),
-		T(who_has_much_removed_forgets_his_own),
+		T(many_removals_of_one_user_push_out_only_that_users),
 		T(what_went_is_told_once),
 		T(whose_file_is_gone_went),
 		T(what_was_put_since_the_store_was_moved_stays),

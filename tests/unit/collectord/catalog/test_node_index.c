@@ -331,7 +331,7 @@ static void a_new_index_takes_over_one_of_an_older_version(void **state)
 	assert_int_equal(number(place, "SELECT count(*) FROM session"), 1);
 }
 
-static void of_whom_most_went_the_oldest_is_forgotten(void **state)
+static void the_oldest_removal_of_the_user_with_most_is_forgotten(void **state)
 {
 	struct place *place = *state;
 	char sql[512];
@@ -373,7 +373,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			one_that_was_taken_away_is_to_be_opened_anew, setup, teardown),
 		cmocka_unit_test_setup_teardown(
-			of_whom_most_went_the_oldest_is_forgotten, setup, teardown),
+			the_oldest_removal_of_the_user_with_most_is_forgotten, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,7 +48,7 @@ static void a_message_arrives_whole_with_its_descriptor(void **state)
 	close(pair[1]);
 }
 
-/* Who reads does not believe who writes. */
+/* The reader of a channel does not trust its writer. */
 static void what_is_no_message_is_refused_and_the_next_one_is_heard(void **state)
 {
 	struct channel_message good = {.kind = CHANNEL_READY}, bad = {.kind = CHANNEL_KINDS}, got;
@@ -72,7 +72,7 @@ static void what_is_no_message_is_refused_and_the_next_one_is_heard(void **state
 	close(pair[1]);
 }
 
-static void a_channel_that_is_not_read_makes_nobody_wait(void **state)
+static void sending_to_a_full_channel_does_not_block(void **state)
 {
 	const struct channel_message message = {.kind = CHANNEL_CONNECTION};
 	int pair[2], r, n = 0;
@@ -136,7 +136,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_message_arrives_whole_with_its_descriptor),
 		cmocka_unit_test(what_is_no_message_is_refused_and_the_next_one_is_heard),
-		cmocka_unit_test(a_channel_that_is_not_read_makes_nobody_wait),
+		cmocka_unit_test(sending_to_a_full_channel_does_not_block),
 		cmocka_unit_test(what_a_child_writes_into_its_page_all_see),
 		cmocka_unit_test(one_tenant_more_than_there_is_room_for_has_no_page),
 	};

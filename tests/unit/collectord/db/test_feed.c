@@ -256,7 +256,7 @@ static void an_id_that_is_there_undoes_all(void **state)
 	end(h, writer);
 }
 
-/* Whoever asks again, in whatever order, hears the same. */
+/* A shape that is put again, in whatever order, has the same id. */
 static void shapes_are_found_again(void **state)
 {
 	struct intern_shape_key key = {.kernel_id = 1};
@@ -310,7 +310,7 @@ static void ids_of_shapes_go_on_where_they_are(void **state)
 	end(h, writer);
 }
 
-/* Somebody else wrote it. */
+/* Another program wrote the file. */
 static void a_file_without_room_for_ids_is_damaged(void **state)
 {
 	struct harness *h = *state;
@@ -399,7 +399,7 @@ static unsigned resident_pages(const struct feed_file *file)
 }
 
 /* A session is open for as long as its job, and may have stored much once. */
-static void who_stores_little_keeps_little(void **state)
+static void a_session_that_stores_little_keeps_little_memory(void **state)
 {
 	const unsigned page = (unsigned)sysconf(_SC_PAGESIZE);
 	struct harness *h = *state;
@@ -498,7 +498,7 @@ int main(void)
 		CASE(a_file_without_room_for_ids_is_damaged),
 		CASE(rows_are_copied_as_they_are),
 		CASE(sqlite_keeps_no_page),
-		CASE(who_stores_little_keeps_little),
+		CASE(a_session_that_stores_little_keeps_little_memory),
 		CASE(rows_of_an_older_file_stay_where_they_are),
 		CASE(an_older_file_without_rows_gets_the_table_of_a_new_one),
 	};

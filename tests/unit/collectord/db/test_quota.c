@@ -79,7 +79,7 @@ static void store_as(struct harness *h, uid_t uid, const char *path)
 	h->session = store_session_free(h->session);
 }
 
-/* Two of a user's range have one bucket; who is behind it has his own. */
+/* Two uids of a user's range share one bucket; a uid behind the range has its own. */
 static void subordinate_uids_have_one_bucket(void **state)
 {
 	struct harness *h = *state;
@@ -105,7 +105,7 @@ static void subordinate_uids_have_one_bucket(void **state)
 	subuids_free(subuids);
 }
 
-/* Bad frames are refused, whoever sends them. */
+/* Bad frames are refused, whichever process sends them. */
 static void nonsense_over_quota(void **state)
 {
 	struct harness *h = *state;
@@ -257,7 +257,8 @@ static void names_of_a_day(void **state)
 		NAMES - 50);
 }
 
-/* Tables of numbers alone: who is past the budget is refused, and what it has taken comes back. */
+/* Tables of numbers alone: a process past the budget is refused, and what it has taken is given
+ * back. */
 static void tables_beyond_memory(void **state)
 {
 	struct harness *h = *state;
@@ -385,7 +386,8 @@ static unsigned queues_of(struct process *process, bool is_last)
 	return count;
 }
 
-/* Who lives has no more books than memory; of who ended all are read, and given back. */
+/* A live process has no more books than its share of memory; of a process that ended all are read,
+ * and given back. */
 static void a_look_makes_no_books_beyond_memory(void **state)
 {
 	const struct quota_limits limits = {.memory_bytes = BOOKS_BYTES};

@@ -65,7 +65,7 @@ static void a_new_file_is_what_the_migrations_make(void **state)
 	assert_string_equal(harness_text(h->path, "PRAGMA integrity_check"), "ok");
 }
 
-/* Who hears of it finds it whole under its name; so often that was said. */
+/* The callback that reports the file finds it whole under its name; times counts the calls. */
 struct made {
 	const char *path;
 	unsigned times;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A log that breaks off although a commit lies behind has lost something (logs_cut). None of what a
- * writer leaves that fails or is killed at the very end of a commit may look like that: nobody was
- * told that it is stored. The moments are microseconds long, so each is made here.
+ * writer leaves that fails or is killed at the very end of a commit may look like that: no client
+ * was told that it is stored. The moments are microseconds long, so each is made here.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +47,8 @@ static void copy_file(const char *from, const char *to, const char *suffix)
 	close(out);
 }
 
-/* What the next collector would say of @path if its writer were killed now and nobody read it. */
+/* What the next collector would say of @path if its writer were killed now and no process read it.
+ */
 static bool is_cut_if_killed(const char *path)
 {
 	struct writer *writer;
@@ -356,7 +357,7 @@ static void a_log_goes_into_the_file_when_all_have_said_bye(void **state)
 	harness_wait(h, STORE_PROCESS_ENDED);
 }
 
-/* ---- who is first to read it ------------------------------------------------------------------ */
+/* ---- the first reader ------------------------------------------------------------------------ */
 
 static sqlite3 *holder;
 static unsigned sleeps;
@@ -370,7 +371,8 @@ static int let_go(sqlite3_vfs *vfs, int us)
 	return us;
 }
 
-/* Who finds a log without an index makes that, and has the write lock for that moment. */
+/* A reader that finds a log without an index makes the index, and holds the write lock for that
+ * moment. */
 static void a_reader_holds_up_an_opening_for_a_moment(void **state)
 {
 	sqlite3_vfs *vfs = sqlite3_vfs_find(pace_vfs());
@@ -385,7 +387,7 @@ static void a_reader_holds_up_an_opening_for_a_moment(void **state)
 	assert_int_equal(sqlite3_exec(holder, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
 	assert_int_equal(writer_open(h->path, &arena, NULL, &writer), 0);
 	assert_int_equal(sleeps, 1);
-	/* Nobody is waited for once it is open. */
+	/* Once the file is open the writer waits for no other process. */
 	assert_int_equal(sqlite3_exec(holder, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
 	assert_int_equal(writer_begin(writer), -EBUSY);
 	assert_int_equal(sleeps, 1);

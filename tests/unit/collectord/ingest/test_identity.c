@@ -16,22 +16,23 @@
 #define CALL 5u
 
 /* All of the same process; what tells one from the other is the kernel's name, the range's text
- * and the bytes of the copies: of process @who. */
-static void add_kernel(struct frames *f, unsigned who)
+ * and the bytes of the copies: of process @process. */
+static void add_kernel(struct frames *f, unsigned process)
 {
 	char name[32];
 
-	snprintf(name, sizeof(name), "kernel%u.kd", who);
+	snprintf(name, sizeof(name), "kernel%u.kd", process);
 	peer_add_kernel(f, 1, name, strlen(name));
 	peer_add_anchors(f, 1000000);
 }
 
-static void add_call(struct frames *f, uint64_t number, unsigned who)
+static void add_call(struct frames *f, uint64_t number, unsigned process)
 {
 	Rtl__Frame frame = RTL__FRAME__INIT;
 	Rtl__HostCalls c = RTL__HOST_CALLS__INIT;
 	uint32_t api = 0, tid = 77, words = host_call_info[0].words;
-	uint64_t id = CALL, parent = 0, start_ns = PEER_ZERO_NS, ns = 10, marker = 1, stream = who;
+	uint64_t id = CALL, parent = 0, start_ns = PEER_ZERO_NS, ns = 10, marker = 1,
+		 stream = process;
 	uint64_t arg[64] = {0};
 	int32_t result = 0;
 
@@ -57,12 +58,13 @@ static void add_call(struct frames *f, uint64_t number, unsigned who)
 	frames_add(f, &frame);
 }
 
-static void add_copy(struct frames *f, uint64_t number, unsigned who)
+static void add_copy(struct frames *f, uint64_t number, unsigned process)
 {
 	Rtl__Frame frame = RTL__FRAME__INIT;
 	Rtl__Copies c = RTL__COPIES__INIT;
 	uint32_t how = RTL_COPY_ASYNC, tid = 77, direction = RTL_COPY_H2D, engine = 0;
-	uint64_t id = 1, call = CALL, submit_ns = PEER_ZERO_NS, marker = 1, bytes = who, zero = 0;
+	uint64_t id = 1, call = CALL, submit_ns = PEER_ZERO_NS, marker = 1, bytes = process,
+		 zero = 0;
 	int32_t source = RTL_COPY_PLACE_HOST, target = 0;
 
 	c.has_n = 1;
@@ -124,14 +126,14 @@ static void add_dispatches(struct frames *f, uint64_t number)
 	frames_add(f, &frame);
 }
 
-static void send_all(struct harness *h, unsigned who)
+static void send_all(struct harness *h, unsigned process)
 {
 	struct frames f = {0};
 
-	add_kernel(&f, who);
+	add_kernel(&f, process);
 	peer_add_marker(&f, 1, RTL_MARKER_BEGIN_PUSH);
-	add_call(&f, 2, who);
-	add_copy(&f, 3, who);
+	add_call(&f, 2, process);
+	add_copy(&f, 3, process);
 	add_dispatches(&f, 4);
 	harness_send(h, &f);
 	harness_wait_commit(h, 4);
@@ -179,9 +181,9 @@ static void two_ranks_with_the_same_ids_stay_apart(void **state)
 	struct harness *h = *state;
 
 	harness_open_session(h, STORE_NEW);
-	for (unsigned who = 1; who <= 2; who++) {
-		harness_open_process(h, (uint8_t)who, (int)who - 1);
-		send_all(h, who);
+	for (unsigned process = 1; process <= 2; process++) {
+		harness_open_process(h, (uint8_t)process, (int)process - 1);
+		send_all(h, process);
 	}
 	check_apart(h, 2);
 	assert_string_equal(harness_text(h->path, "SELECT group_concat(DISTINCT rank) FROM rocpd_op"),

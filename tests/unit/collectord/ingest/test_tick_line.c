@@ -242,7 +242,7 @@ static void extremes_are_refused_not_wrapped(void **state)
 	assert_int_equal(tick_line_convert(&line, UINT64_MAX / 2 + 1, &ns), 0);
 }
 
-/* Of a rate, and of errors, that nobody has. */
+/* A rate, and errors, that no real clock has. */
 static void lies_do_not_overflow(void **state)
 {
 	struct tick_anchor first = {.tick = 1, .boottime_ns = 1000, .error_ns = INT64_MAX};

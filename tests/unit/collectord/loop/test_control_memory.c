@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a session was told, written and read again, and read when somebody else wrote it. */
+/* The control of a session, written and read again, and read when another program wrote it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who lives, where /proc tells and where it does not; and how one ended who is reaped meanwhile. */
+/* Whether a process lives, where /proc tells and where it does not; and its exit status if another
+ * thread reaps it meanwhile. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -51,7 +52,8 @@ static void the_start_time_tells_processes_apart(void **state)
 	assert_false(lives(reaped_child(), start_time));
 }
 
-/* In a folder without a /proc, as with hidepid: bit 0: who lives does, bit 1: who does not. */
+/* In a folder without a /proc, as with hidepid. Bit 0: the live process counts as live, bit 1: the
+ * dead one does not. */
 static int look_from_elsewhere(const char *folder, pid_t alive, pid_t gone)
 {
 	int wrong = 0;
@@ -127,7 +129,7 @@ static int ask_beside_a_reaper(void)
 	return r;
 }
 
-static void who_is_reaped_meanwhile_is_not_asked_again(void **state)
+static void a_child_that_is_reaped_meanwhile_is_not_asked_again(void **state)
 {
 	(void)state;
 	for (int i = 0; i < ROUNDS; i++)
@@ -139,7 +141,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_start_time_tells_processes_apart),
 		cmocka_unit_test(the_pid_must_do_where_proc_hides_it),
-		cmocka_unit_test(who_is_reaped_meanwhile_is_not_asked_again),
+		cmocka_unit_test(a_child_that_is_reaped_meanwhile_is_not_asked_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

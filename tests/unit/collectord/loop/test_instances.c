@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is looked for is found among many that share its pid, its uid or its bucket. */
+/* An instance is found among many that share its pid, its uid or its bucket. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,7 +54,7 @@ static void each_is_found_as_itself(void **state)
 		assert_ptr_equal(instances_find(instances, &many[i].identity), &many[i]);
 }
 
-static void who_is_removed_is_not_found_and_the_others_are(void **state)
+static void a_removed_instance_is_not_found_and_the_others_are(void **state)
 {
 	(void)state;
 	add_many();
@@ -88,7 +88,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(each_is_found_as_itself, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
-			who_is_removed_is_not_found_and_the_others_are, set_up, tear_down),
+			a_removed_instance_is_not_found_and_the_others_are, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			another_of_a_pid_is_live_and_has_another_token, set_up, tear_down),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any allocation of the loop may fail while somebody connects: nobody is sent away for it. */
+/* Any allocation of the loop may fail while a shim connects: the loop refuses no shim for that. */
 #include "tests/unit/collectord/loop/harness.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ static uint64_t connect_without_the(struct harness *h, uint64_t n)
 	harness_turn(h);
 	count = fault_malloc_count();
 	fault_malloc_set(0, 0);
-	/* On the same connection: whoever else came had to wait behind it. */
+	/* On the same connection: all other connections had to wait behind it. */
 	assert_int_equal(fake_shim_send_hello(&shim, 1), 0);
 	(void)harness_expect(h, &shim, RTL__FRAME__BODY_WELCOME);
 	fake_shim_kill(&shim);
@@ -48,7 +48,7 @@ static uint64_t connect_without_the(struct harness *h, uint64_t n)
 	return count;
 }
 
-static void who_connects_without_memory_is_taken_in_later(void **state)
+static void a_shim_that_connects_without_memory_is_accepted_later(void **state)
 {
 	struct harness *h = *state;
 	uint64_t count = connect_without_the(h, 0);
@@ -86,7 +86,7 @@ static uint64_t greet_without_the(struct harness *h, uint64_t n)
 	return count;
 }
 
-static void who_says_hello_without_memory_may_come_again(void **state)
+static void a_shim_that_says_hello_without_memory_may_reconnect(void **state)
 {
 	struct harness *h = *state;
 	uint64_t count = greet_without_the(h, 0);
@@ -137,7 +137,7 @@ static bool is_flushed(void *data)
 	return ((struct harness *)data)->server->is_flushed;
 }
 
-/* Its session would never close, and whoever runs the job would wait for that. */
+/* Its session would never close, and its rtl run would wait for that. */
 static void what_must_be_done_is_tried_until_there_is_memory(void **state)
 {
 	struct harness *h = *state;
@@ -165,9 +165,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_must_be_done_is_tried_until_there_is_memory,
 			harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(who_connects_without_memory_is_taken_in_later,
-			harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(who_says_hello_without_memory_may_come_again,
+		cmocka_unit_test_setup_teardown(
+			a_shim_that_connects_without_memory_is_accepted_later, harness_setup,
+			harness_teardown),
+		cmocka_unit_test_setup_teardown(a_shim_that_says_hello_without_memory_may_reconnect,
 			harness_setup, harness_teardown),
 		cmocka_unit_test_setup_teardown(where_the_kernel_has_no_memory_accepting_pauses,
 			harness_setup, harness_teardown),

@@ -123,7 +123,7 @@ static void the_state_of_the_node_is_the_first_that_is_not_ok(void **state)
 		"node, degraded: b\nsession a\nsession b\n");
 }
 
-static void who_does_not_answer_is_named(void **state)
+static void a_worker_that_does_not_answer_is_named(void **state)
 {
 	struct answer a;
 	Rtl__Frame *replies[] = {stat_of(&a, "ok"), NULL};
@@ -182,7 +182,7 @@ int main(void)
 		cmocka_unit_test(of_refusals_the_one_that_knew_most_is_told),
 		cmocka_unit_test(what_was_done_is_told_of_all_and_what_was_not_meant_of_none),
 		cmocka_unit_test(the_state_of_the_node_is_the_first_that_is_not_ok),
-		cmocka_unit_test(who_does_not_answer_is_named),
+		cmocka_unit_test(a_worker_that_does_not_answer_is_named),
 		cmocka_unit_test(a_reply_stays_as_small_as_one_may_be),
 	};
 

@@ -75,7 +75,7 @@ static bool was_closed(void *data)
 }
 
 /* However often, while its database has no answer: the one that comes is for the last of them. */
-static void who_comes_again_and_again_waits_in_line_once(void **state)
+static void a_shim_that_reconnects_often_is_queued_once(void **state)
 {
 	struct harness *h = *state;
 	struct fake_shim shim, again[5];
@@ -111,7 +111,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_reconnect_replaces_the_older_connection),
 		TEST(no_ack_comes_before_the_welcome),
-		TEST(who_comes_again_and_again_waits_in_line_once),
+		TEST(a_shim_that_reconnects_often_is_queued_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* When a session opens, what holds it open, and who is told of its end. */
+/* When a session opens, what holds it open, and which runners are told of its end. */
 #include "tests/unit/collectord/loop/harness.h"
 
 #include <errno.h>
@@ -114,7 +114,7 @@ static bool is_opening(struct harness *h, struct fake_shim *runner)
 	return status->opening;
 }
 
-static void who_wants_to_is_told_that_the_file_is_made(void **state)
+static void a_runner_that_asks_is_told_that_the_file_is_being_made(void **state)
 {
 	struct harness *h = *state;
 	struct fake_shim first, second, patient;
@@ -137,7 +137,7 @@ static void who_wants_to_is_told_that_the_file_is_made(void **state)
 	fake_shim_done(&patient);
 }
 
-static void who_was_told_of_a_file_that_then_fails_is_refused(void **state)
+static void a_runner_is_refused_if_the_file_fails_after_it_was_made(void **state)
 {
 	struct harness *h = *state;
 	struct fake_shim runner;
@@ -318,7 +318,7 @@ static void a_dead_runner_leaves_the_session_to_its_processes(void **state)
 }
 
 /* It was killed: its command goes on, and has only not come to the GPU. */
-static void who_comes_after_a_dead_runner_is_waited_for(void **state)
+static void a_process_that_connects_after_its_runner_died_is_waited_for(void **state)
 {
 	struct harness *h = *state;
 	struct fake_shim runner;
@@ -336,7 +336,7 @@ static void who_comes_after_a_dead_runner_is_waited_for(void **state)
 }
 
 /* The collector before this one died before the session was in its file: only its runner knows. */
-static void who_comes_again_was_unwatched(void **state)
+static void a_session_whose_runner_reconnects_was_unwatched(void **state)
 {
 	struct harness *h = *state;
 	struct fake_shim runner;
@@ -369,8 +369,8 @@ static bool comes_again_unwatched(struct harness *h, struct listen_place place)
 	return was_unwatched;
 }
 
-/* Whoever passed the socket held it meanwhile: who came waited in its queue. */
-static void who_comes_again_to_a_socket_that_somebody_held_was_watched(void **state)
+/* The process that passed the socket held it meanwhile, so that runners waited in its queue. */
+static void a_session_is_watched_while_another_process_holds_the_socket(void **state)
 {
 	assert_false(comes_again_unwatched(*state, ((struct harness *)*state)->sockets.places[0]));
 }
@@ -385,8 +385,8 @@ static void a_place_where_nothing_lay_was_not_held(void **state)
 	assert_true(comes_again_unwatched(*state, (struct listen_place){.is_missing = true}));
 }
 
-/* Of folders in /run and /tmp there are cleaners: who came later has found nobody. */
-static void who_came_when_the_socket_was_gone_was_unwatched(void **state)
+/* Cleaners remove files from /run and /tmp: later runners have not found the collector. */
+static void a_session_is_unwatched_while_the_socket_is_gone(void **state)
 {
 	struct harness *h = *state;
 	struct fake_shim runner;
@@ -399,7 +399,7 @@ static void who_came_when_the_socket_was_gone_was_unwatched(void **state)
 	fake_shim_done(&runner);
 }
 
-static void who_came_to_another_socket_was_unwatched(void **state)
+static void a_session_is_unwatched_while_another_file_has_the_sockets_name(void **state)
 {
 	struct harness *h = *state;
 	struct fake_shim runner;
@@ -541,8 +541,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_runner_is_told_where_its_session_is),
 		TEST(what_a_runner_saw_without_a_shim_is_counted_once_and_within_limits),
-		TEST(who_wants_to_is_told_that_the_file_is_made),
-		TEST(who_was_told_of_a_file_that_then_fails_is_refused),
+		TEST(a_runner_that_asks_is_told_that_the_file_is_being_made),
+		TEST(a_runner_is_refused_if_the_file_fails_after_it_was_made),
 		TEST(a_runner_without_a_job_is_refused),
 		TEST(a_runner_with_rules_that_are_none_is_refused),
 		TEST(the_session_closes_when_runner_and_processes_are_done),
@@ -552,13 +552,13 @@ int main(void)
 		TEST(what_was_detached_does_not_open_its_session_again),
 		TEST(a_runner_does_not_end_the_processes_of_another),
 		TEST(a_dead_runner_leaves_the_session_to_its_processes),
-		TEST(who_comes_after_a_dead_runner_is_waited_for),
-		TEST(who_comes_again_was_unwatched),
-		TEST(who_comes_again_to_a_socket_that_somebody_held_was_watched),
+		TEST(a_process_that_connects_after_its_runner_died_is_waited_for),
+		TEST(a_session_whose_runner_reconnects_was_unwatched),
+		TEST(a_session_is_watched_while_another_process_holds_the_socket),
 		TEST(a_place_that_is_not_to_be_seen_was_held),
 		TEST(a_place_where_nothing_lay_was_not_held),
-		TEST(who_came_when_the_socket_was_gone_was_unwatched),
-		TEST(who_came_to_another_socket_was_unwatched),
+		TEST(a_session_is_unwatched_while_the_socket_is_gone),
+		TEST(a_session_is_unwatched_while_another_file_has_the_sockets_name),
 		TEST(what_was_sent_before_the_end_of_a_command_belongs_to_its_session),
 		TEST(a_session_without_a_runner_closes_after_its_last_process),
 		TEST(a_latecomer_reopens_the_file_of_its_session),

@@ -187,7 +187,7 @@ static void a_full_store_stops_the_reading_and_nothing_is_lost(void **state)
 	sent += sizeof(frame);
 	harness_wait(h, has_frames, process);
 	taken = process->frame_bytes;
-	/* From here on the kernel's buffer fills up, and nobody empties it. */
+	/* From here on the kernel's buffer fills up, since the collector does not read. */
 	while ((n = send(shim.fd, frame, sizeof(frame), MSG_DONTWAIT | MSG_NOSIGNAL)) ==
 		sizeof(frame)) {
 		sent += sizeof(frame);
@@ -410,7 +410,7 @@ static void a_failed_session_refuses_its_shim(void **state)
 	fake_shim_done(&shim);
 }
 
-static void who_does_not_say_or_finish_anything_is_closed(void **state)
+static void a_connection_without_a_whole_frame_in_time_is_closed(void **state)
 {
 	static const uint8_t begun[] = {100, 0, 0, 0, 1};
 	struct harness *h = *state;
@@ -442,6 +442,10 @@ static void the_oldest_silent_connection_makes_way(void **state)
 
 	for (size_t i = 0; i < UNGREETED_MAX; i++)
 		harness_connect(h, &silent[i]);
+<<<<<<< HEAD
+=======
+	/* The connection that has waited longest is closed. */
+>>>>>>> a60e896f (tests/unit: Name threads, processes and users in comments and test names)
 	harness_connect(h, &extra);
 	harness_expect_refusal(h, &silent[0], "do not say");
 	fake_shim_done(&silent[0]);
@@ -471,7 +475,7 @@ static bool has_let_all_go(void *data)
 	return keeper->dropped == 300;
 }
 
-/* More at once than a datagram socket holds while nobody reads. */
+/* More at once than a datagram socket holds while its peer does not read. */
 static void a_busy_keeper_hears_of_every_end(void **state)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -566,8 +570,13 @@ int main(void)
 		TEST(of_two_programs_left_the_one_that_says_hello_runs),
 		TEST(what_an_execed_program_left_ends_when_its_successor_is_here),
 		TEST(a_failed_session_refuses_its_shim),
+<<<<<<< HEAD
 		TEST(who_does_not_say_or_finish_anything_is_closed),
 		TEST(the_oldest_silent_connection_makes_way),
+=======
+		TEST(a_connection_without_a_whole_frame_in_time_is_closed),
+		TEST(silent_connections_of_one_user_leave_room_for_others),
+>>>>>>> a60e896f (tests/unit: Name threads, processes and users in comments and test names)
 		TEST(a_busy_keeper_hears_of_every_end),
 		TEST(what_was_kept_outlives_a_session_that_cannot_be_opened),
 	};

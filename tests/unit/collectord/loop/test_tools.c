@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What rtl stat, ls and ctl are answered, and to whom. */
+/* What the collector answers to rtl stat, ls and ctl, and which users see it. */
 #include "tests/unit/collectord/loop/harness.h"
 
 #include <errno.h>
@@ -132,7 +132,7 @@ static void a_flush_that_failed_says_so(void **state)
 	assert_false(ask_ctl(h, &tool, "flush"));
 	fake_store.flush_error = 0;
 	assert_true(ask_ctl(h, &tool, "flush"));
-	/* Nobody makes others commit. */
+	/* A user makes only its own sessions commit. */
 	assert_int_equal(fake_store.flush_uid, getuid() ? getuid() : STORE_EVERYBODY);
 	fake_store.flush_error = -ENOSPC;
 	server_stop(h->server, 0);

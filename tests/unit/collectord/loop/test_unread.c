@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who asks and does not read: what the collector holds for him, and for all his connections. */
+/* A tool that asks and does not read: what the collector holds for it, and for all connections of
+ * its user. */
 #include "tests/unit/collectord/loop/harness.h"
 
 #include <event2/buffer.h>

@@ -26,7 +26,7 @@ static bool is_closed(void *data)
 }
 
 /* It needs no answer, and its session none of it; but that says that it is missing. */
-static void who_has_no_recorder_is_counted(void **state)
+static void a_process_without_a_recorder_is_counted(void **state)
 {
 	struct harness *h = *state;
 	struct fake_shim shim, whole;
@@ -48,8 +48,8 @@ static void who_has_no_recorder_is_counted(void **state)
 	fake_shim_done(&whole);
 }
 
-/* Nobody else is in its session: it closes as that of a process that came and went. */
-static void who_has_no_recorder_opens_its_session(void **state)
+/* No other process is in its session: the session closes like that of a process that has ended. */
+static void a_process_without_a_recorder_opens_its_session(void **state)
 {
 	struct harness *h = *state;
 	struct fake_shim shim;
@@ -69,8 +69,8 @@ static void who_has_no_recorder_opens_its_session(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(who_has_no_recorder_is_counted),
-		TEST(who_has_no_recorder_opens_its_session),
+		TEST(a_process_without_a_recorder_is_counted),
+		TEST(a_process_without_a_recorder_opens_its_session),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

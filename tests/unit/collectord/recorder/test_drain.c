@@ -195,7 +195,8 @@ static void a_slot_row_equals_a_frame_row(void **state)
 	assert_int_equal(loss(h, "dropped_recorder_full"), 99);
 }
 
-/* Its harvester was never there: with times, with none, and of a kernel that nobody has named. */
+/* The process ended without a harvester: dispatches with times, without times, and of a kernel
+ * without a name. */
 static void what_its_program_saw_end_is_stored_and_not_outstanding(void **state)
 {
 	struct harness *h = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What must hold of a place: nobody else stores there. */
+/* A claim on a folder: at most one collector stores there. */
 #include "collectord/service/lock_file.h"
 
 #include <errno.h>
@@ -22,10 +22,10 @@ static int try_in_child(const char *path, pid_t holder)
 
 	if (pid == 0) {
 		struct claim claim;
-		pid_t who = 0;
-		int r = claim_take(path, &claim, &who);
+		pid_t found = 0;
+		int r = claim_take(path, &claim, &found);
 
-		_exit(r == 0 ? 0 : r == -EADDRINUSE && who == holder ? 1 : 2);
+		_exit(r == 0 ? 0 : r == -EADDRINUSE && found == holder ? 1 : 2);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	return WEXITSTATUS(status);
@@ -35,19 +35,20 @@ static void one_at_a_time(void **state)
 {
 	char dir[] = "/tmp/rtl-claim-XXXXXX", path[64];
 	struct claim claim;
-	pid_t who;
+	pid_t found;
 
 	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/.lock", dir);
-	assert_int_equal(claim_take(path, &claim, &who), 0);
+	assert_int_equal(claim_take(path, &claim, &found), 0);
 	assert_int_equal(try_in_child(path, getpid()), 1);
 	claim_release(&claim);
 	assert_int_not_equal(access(path, F_OK), 0);
-	/* A child that had it and died leaves a file, and nobody in its way. */
+	/* A child that held the claim and died leaves a file, which does not stop the next
+	 * claim. */
 	assert_int_equal(try_in_child(path, 0), 0);
 	assert_int_equal(access(path, F_OK), 0);
-	assert_int_equal(claim_wait(path, &claim, &who), 0);
+	assert_int_equal(claim_wait(path, &claim, &found), 0);
 	claim_release(&claim);
 	assert_int_equal(rmdir(dir), 0);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Who keeps recorders for a next collector: heard, busy, gone, or never there. */
+/* The service manager keeps recorders for a next collector: it answers, is busy, is gone, or was
+ * never there. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -77,7 +78,7 @@ static void the_manager_is_told(void **state)
 	notify_stopping();
 	assert_true(recv(k->fd, text, sizeof(text) - 1, 0) > 0);
 	assert_string_equal(text, "STOPPING=1");
-	/* Nobody, or nothing that is known here. */
+	/* No manager, or an address of a kind that is unknown here. */
 	setenv("NOTIFY_SOCKET", "vsock:2:1234", 1);
 	notify_alive();
 	unsetenv("NOTIFY_SOCKET");
@@ -85,7 +86,7 @@ static void the_manager_is_told(void **state)
 	assert_int_equal(recv(k->fd, text, sizeof(text) - 1, MSG_DONTWAIT), -1);
 }
 
-static void the_watchdog_is_ours_or_nobodys(void **state)
+static void a_watchdog_of_another_pid_is_ignored(void **state)
 {
 	static const char *const wrong[] = {"", "0", "-1", "1x", " 1", "99999999999999999999"};
 	char pid[24];
@@ -137,7 +138,7 @@ static void a_keeper_that_is_gone_keeps_nothing(void **state)
 	assert_int_equal(notify_keep(STDIN_FILENO, "recorder-1"), -ENAMETOOLONG);
 }
 
-static void nobody_keeps_anything(void **state)
+static void without_a_manager_nothing_is_kept(void **state)
 {
 	(void)state;
 	unsetenv("NOTIFY_SOCKET");
@@ -152,10 +153,10 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(what_is_heard_is_kept),
 		TEST(the_manager_is_told),
-		TEST(the_watchdog_is_ours_or_nobodys),
+		TEST(a_watchdog_of_another_pid_is_ignored),
 		TEST(a_busy_keeper_is_asked_again),
 		TEST(a_keeper_that_is_gone_keeps_nothing),
-		TEST(nobody_keeps_anything),
+		TEST(without_a_manager_nothing_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* Files of a store that somebody damages, and what became of them. Tests; asserts through cmocka. */
+/* Files of a store that a test damages, and what became of them. Asserts through cmocka. */
 #include "tests/unit/collectord/store/harness.h"
 
 #include <sys/types.h>

@@ -238,7 +238,7 @@ static void what_went_aside_is_never_overwritten(void **state)
 static void what_was_never_ours_stays_byte_by_byte(void **state)
 {
 	static const char text[] =
-		"Dear diary, this is 100 bytes or more of what nobody else is to touch, "
+		"Dear diary, this is 100 bytes or more of what no program is to touch, "
 		"and so it goes on for a while.";
 	struct harness *h = *state;
 	char *before, *after;
@@ -472,7 +472,8 @@ static void a_service_sets_aside_whatever_lies_there(void **state)
 			"SELECT count(*) FROM session WHERE database GLOB '*.corrupt-*' AND "
 			"completeness GLOB 'set aside: *' AND NOT complete"),
 		1);
-	/* Whoever comes goes on under the same name, and the end says what is missing. */
+	/* A session that is opened later continues under the same name, and its end says what is
+	 * missing. */
 	open_in_service(h, "a");
 	assert_null(strstr(h->path, "a-2.db"));
 	harness_open_process(h, 1, 0);

@@ -125,7 +125,7 @@ static void a_flood_of_many_processes_fills_the_queue(void **state)
 	sqlite3_close(db);
 }
 
-/* Whoever owned a handle frees it with the last answer. */
+/* The owner of a handle frees it with the last answer. */
 static void last_answer_is_the_last(void **state)
 {
 	struct harness *h = *state;
@@ -247,7 +247,7 @@ static void the_ended_take_no_memory(void **state)
 	msg_arena_init(&arena, ARENA_BYTES_MAX);
 	assert_int_equal(writer_open(h->path, &arena, NULL, &writer), 0);
 	assert_int_equal(intern_put_shape(&writer->intern, &key, &first), 0);
-	/* Who asked has the id. */
+	/* The caller has the id. */
 	assert_null(writer->intern.processes);
 	assert_int_equal(intern_keep_shape(&writer->intern, &key, first), 0);
 	key.process_id = 2;

@@ -119,7 +119,7 @@ static void many_sessions_share_one_sum(void **state)
 }
 
 /* Anybody may open 256 of a service, and leave it at that. */
-static void who_rests_has_no_pages(void **state)
+static void an_idle_session_has_no_pages(void **state)
 {
 	struct harness *h = *state;
 	struct store_session *session[SESSIONS];
@@ -196,7 +196,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_share_fits_and_seldom_changes),
 		TEST(many_sessions_share_one_sum),
-		TEST(who_rests_has_no_pages),
+		TEST(an_idle_session_has_no_pages),
 		TEST(a_cache_grows_with_its_transactions),
 	};
 

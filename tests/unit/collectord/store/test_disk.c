@@ -222,8 +222,8 @@ static void a_slow_disk_is_written_to_in_steps(void **state)
 	fault_vfs_set(&none);
 }
 
-/* Rows in line that the disk does not take are committed before whoever comes to their file. */
-static void who_comes_to_a_file_hears_what_the_disk_says(void **state)
+/* Rows that wait for a full disk are committed before another session is opened in their file. */
+static void a_session_that_is_opened_in_a_file_hears_of_its_full_disk(void **state)
 {
 	const struct fault_vfs none = {0};
 	const struct fault_vfs full = {
@@ -266,7 +266,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_slow_disk_is_written_to_in_steps, harness_setup, harness_teardown),
 		cmocka_unit_test_setup_teardown(
-			who_comes_to_a_file_hears_what_the_disk_says, hand_setup, hand_teardown),
+			a_session_that_is_opened_in_a_file_hears_of_its_full_disk, hand_setup,
+			hand_teardown),
 	};
 
 	fault_vfs_install();

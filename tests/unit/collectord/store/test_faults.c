@@ -132,7 +132,7 @@ SURVIVES(killed_before_commit, "before_commit:5")
 SURVIVES(killed_after_commit_before_ack, "after_commit:5")
 SURVIVES(killed_in_the_drain, "drain_before_commit")
 
-/* Of a file that somebody took away: it is not that of the one which has its name now. */
+/* The log of a file that was removed; it does not belong to the file that has its name now. */
 static void killed_where_another_files_log_lay(void **state)
 {
 	struct harness *h = *state;
@@ -181,15 +181,15 @@ static void killed_in_the_last_checkpoint(void **state)
 	check_file(h);
 }
 
-/* Its end was written: who only makes it one file takes nothing of that back. */
-static void killed_in_the_last_checkpoint_and_nobody_comes(void **state)
+/* Its end was written: making it one file takes nothing of that back. */
+static void killed_in_the_last_checkpoint_and_no_process_reconnects(void **state)
 {
 	struct harness *h = *state;
 
 	assert_int_equal(first_life(h, "checkpoint"), FRAMES);
 	assert_int_equal(store_recover(h->store, h->path), 0);
 	harness_wait(h, STORE_LEFT_DONE);
-	/* Sealed and closed in the same turn, as nobody reads it. */
+	/* The file is sealed and closed in the same turn, as no process reads it. */
 	assert_string_equal(harness_text(h->path, "PRAGMA journal_mode"), "delete");
 	assert_int_equal(
 		harness_number(h->path, "SELECT value FROM rtl_meta WHERE key = 'complete'"), 1);
@@ -246,7 +246,7 @@ int main(void)
 		T(killed_between_slices),
 		T(killed_after_the_drain),
 		T(killed_in_the_last_checkpoint),
-		T(killed_in_the_last_checkpoint_and_nobody_comes),
+		T(killed_in_the_last_checkpoint_and_no_process_reconnects),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,7 @@ static void a_restarted_collector_goes_on(void **state)
 	assert_string_equal(h->answer.text, "complete: 20 dispatched, 20 stored");
 }
 
-static void who_never_comes_back_has_an_unknown_tail(void **state)
+static void a_process_that_never_reconnects_has_an_unknown_tail(void **state)
 {
 	struct harness *h = *state;
 	struct frames counters = {0};
@@ -220,7 +220,7 @@ static void sessions_can_share_a_file(void **state)
 	send_ten(h, 1, 0);
 	harness_close(h);
 	assert_string_equal(h->answer.text, "complete: 10 dispatched, 10 stored");
-	/* The file as a whole is not: somebody still writes. */
+	/* The file as a whole is not complete: another session still writes. */
 	assert_int_equal(
 		harness_number(h->path, "SELECT value FROM rtl_meta WHERE key='complete'"), 0);
 	h->session = first;
@@ -254,20 +254,20 @@ static void close_it(struct harness *h)
 }
 
 /* The name of a job is made of its key alone, and all users choose that. */
-static void nobody_goes_on_with_the_session_of_another(void **state)
+static void a_session_is_continued_only_by_its_owner_and_job(void **state)
 {
 	static const char *const names[] = {"job", "job-2", "job-3"};
 	struct harness *h = *state;
 	const struct {
 		uid_t uid;
 		const char *job;
-	} who[] = {{getuid(), "1"}, {getuid() + 1, "1"}, {getuid(), "2"}};
+	} owners[] = {{getuid(), "1"}, {getuid() + 1, "1"}, {getuid(), "2"}};
 
 	for (unsigned turn = 0; turn < 2; turn++)
 		for (unsigned i = 0; i < 3; i++) {
-			open_as(h, who[i].uid, who[i].job);
+			open_as(h, owners[i].uid, owners[i].job);
 			assert_string_equal(h->answer.name, names[i]);
-			close_it(h); /* who comes late goes on with his own */
+			close_it(h); /* a late session continues that of its owner */
 		}
 	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_session"), 3);
 	assert_string_equal(harness_text(h->path, "SELECT group_concat((uid - (SELECT uid FROM "
@@ -323,7 +323,7 @@ static void a_reader_does_not_make_a_flush_fail(void **state)
 	harness_wait(h, STORE_CLOSED);
 }
 
-/* Whoever looks at the file at that very moment holds a lock that WAL mode has to wait for. */
+/* A process that reads the file at that very moment holds a lock that WAL mode has to wait for. */
 static void a_reader_does_not_stop_the_opening(void **state)
 {
 	struct harness *h = *state;
@@ -342,7 +342,7 @@ static void a_reader_does_not_stop_the_opening(void **state)
 					 NULL, NULL),
 			SQLITE_OK);
 		assert_int_equal(store_session_open(h->store, &params, h, &h->session), 0);
-		/* Neither open nor given up while somebody reads. */
+		/* The file is neither opened nor given up while a process reads it. */
 		answer.fd = store_answer_fd(h->store);
 		assert_int_equal(poll(&answer, 1, 50), 0);
 		assert_int_equal(sqlite3_exec(reader, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
@@ -422,7 +422,8 @@ static void reader_start(struct reader *reader, uid_t uid)
 		return;
 	if (uid != geteuid() && (setgid(uid) < 0 || setuid(uid) < 0))
 		_exit(1);
-	/* Until an empty path: end of file would need everybody else to close their copies. */
+	/* The loop ends at an empty path: for end of file all other processes would have to close
+	 * their copies. */
 	while (read(reader->ask[0], path, sizeof(path)) == sizeof(path) && path[0]) {
 		rows = rows_seen(path);
 		if (write(reader->reply[1], &rows, sizeof(rows)) < 0)
@@ -454,8 +455,8 @@ static void reader_stop(struct reader *reader)
 	assert_int_equal(waitpid(reader->pid, NULL, 0), reader->pid);
 }
 
-/* Only root can be another; everybody else is the owner, and reads as such. */
-static void the_owner_reads_and_nobody_else(void **state)
+/* Only root can become another user; other users are the owner, and read as such. */
+static void only_the_owner_reads_the_database(void **state)
 {
 	uid_t owner = geteuid() ? geteuid() : 54321;
 	uid_t other = geteuid() ? geteuid() : 54322;
@@ -564,15 +565,15 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_owner_reads_and_nobody_else),
+		cmocka_unit_test(only_the_owner_reads_the_database),
 		cmocka_unit_test(a_full_disk_loses_and_doubles_nothing),
 		T(a_restarted_collector_goes_on),
-		T(who_never_comes_back_has_an_unknown_tail),
+		T(a_process_that_never_reconnects_has_an_unknown_tail),
 		T(a_process_read_to_its_end_does_not_come_back),
 		T(nothing_is_overwritten),
 		T(a_newer_schema_is_not_written),
 		T(sessions_can_share_a_file),
-		T(nobody_goes_on_with_the_session_of_another),
+		T(a_session_is_continued_only_by_its_owner_and_job),
 		T(a_reader_does_not_stop_the_close),
 		T(a_reader_does_not_make_a_flush_fail),
 		T(a_reader_does_not_stop_the_opening),

@@ -83,7 +83,7 @@ static void the_store_lets_go_before_it_tells_of_the_end(void **state)
 	free(r);
 }
 
-static void the_blocks_of_a_log_are_freed_after_its_end_is_told(void **state)
+static void a_close_is_reported_before_the_blocks_of_the_log_are_freed(void **state)
 {
 	struct hand *hand = *state;
 	struct tenant t;
@@ -116,8 +116,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			the_store_lets_go_before_it_tells_of_the_end, hand_setup, hand_teardown),
-		cmocka_unit_test_setup_teardown(the_blocks_of_a_log_are_freed_after_its_end_is_told,
-			hand_setup, hand_teardown),
+		cmocka_unit_test_setup_teardown(
+			a_close_is_reported_before_the_blocks_of_the_log_are_freed, hand_setup,
+			hand_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,7 +191,8 @@ static void look_at(struct harness *h, int memfd)
 
 	harness_open(h);
 	assert_int_equal(store_process_watch(h->process, memfd), 0);
-	/* By then it was looked at already, as all are now and then: who asks is told more. */
+	/* By then it was scanned already, as all processes are now and then; a client that asks is
+	 * told more. */
 	peer_add_kernel(&f, 1, "x", 1);
 	peer_add_marker(&f, 1, RTL_MARKER_MARK);
 	harness_send(h, &f);

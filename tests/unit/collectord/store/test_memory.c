@@ -23,7 +23,7 @@ static void without_the(struct harness *h, uint64_t n, uint64_t so_many)
 {
 	fault_malloc_set(n, so_many);
 	for (unsigned i = 0; i < 3 && life_run(h) == LIFE_NOT_OPENED; i++)
-		; /* whoever comes again finds memory */
+		; /* a later attempt finds memory */
 	fault_malloc_set(0, 0);
 	assert_true(h->answer.complete);
 	life_check(h);
@@ -148,11 +148,11 @@ static void *open_any(void *ret)
 {
 	sqlite3 *db;
 
-	*(int *)ret = database_open_to_read("/nobody's", NULL, &db);
+	*(int *)ret = database_open_to_read("/no/such/file", NULL, &db);
 	return NULL;
 }
 
-/* Nobody has opened anything yet, and SQLite sets itself up. */
+/* No database has been opened yet, so SQLite initialises itself. */
 static void sqlite_itself_may_find_no_memory(void **state)
 {
 	(void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The power goes at an operation of the disk: collector and rank are gone, and any of the writes
- * that nobody synced. What is left is rows up to some commit, and a verdict that says so.
+ * that were not synced. What is left is rows up to some commit, and a verdict that says so.
  */
 #include <signal.h>
 #include <stdio.h>

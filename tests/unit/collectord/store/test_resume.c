@@ -35,7 +35,7 @@ static int open_and_count(
 }
 
 static atomic_uint_fast64_t slept_us;
-static atomic_bool is_awake; /* nobody is waited for in truth */
+static atomic_bool is_awake; /* the test does not really sleep */
 
 static int sleep_and_count(sqlite3_vfs *vfs, int us)
 {
@@ -94,8 +94,9 @@ static void a_job_leaves_the_files_of_others_alone(void **state)
 	free(after);
 }
 
-/* Somebody reads the first file of that name, which is closed: nobody waits for that. */
-static void a_job_goes_on_whoever_reads_the_file_before_its_own(void **state)
+/* Another process reads the first file of that name, which is closed: the store does not wait for
+ * it. */
+static void a_job_continues_while_another_process_reads_an_older_file(void **state)
 {
 	struct harness *h = *state;
 	struct store_session_params params = {
@@ -265,7 +266,8 @@ static void add_gone(const struct harness *h, unsigned count)
 
 #define GONE 40u
 
-/* However many of a job's files somebody took away: it finds its own, and all hear of those. */
+/* However many of a job's files were removed, the job finds its own, and all clients hear of
+ * those. */
 static void files_that_were_taken_away_are_gone(void **state)
 {
 	struct harness *h = *state;
@@ -342,7 +344,7 @@ static void a_session_that_its_file_does_not_know_ends(void **state)
 	harness_wait(h, STORE_CLOSED);
 	assert_false(h->answer.complete);
 	assert_int_equal(open_by_index(h), 0);
-	/* Once it is closed nobody says anything. */
+	/* Once it is closed it is reported no more. */
 	start_service(h);
 	assert_int_equal(store_recover(h->store, NULL), 0);
 	harness_wait(h, STORE_LEFT_DONE);
@@ -364,7 +366,8 @@ static void do_nothing(void *data)
 	(void)data;
 }
 
-/* The power took all of it but its name, or only its head; or somebody has written to it, too. */
+/* A power failure took all of it but its name, or only its head; or another program has written to
+ * it, too. */
 static void make_unwritten(const char *path, bool has_rest, bool has_more)
 {
 	static const char zeros[HEAD_BYTES];
@@ -398,12 +401,12 @@ static void what_the_power_left_unwritten_goes(void **state)
 		aside += h->answer.kind == STORE_SET_ASIDE;
 	assert_int_equal(access(path[0], F_OK), -1);
 	assert_int_equal(access(path[1], F_OK), -1);
-	/* What somebody may have wanted is kept. */
+	/* What a user may have wanted is kept. */
 	assert_int_equal(aside, 1);
 	assert_int_equal(access(path[2], F_OK), 0);
 }
 
-/* A closed session of a store that lay in another folder, and nobody has looked at it there. */
+/* A closed session of a store that lay in another folder and was not opened since it was moved. */
 static void make_moved(struct harness *h, const char *index)
 {
 	struct store_session_params params = {
@@ -459,7 +462,8 @@ static int elsewhere(sqlite3 *db)
 	return count;
 }
 
-/* Somebody holds the index, or the disk is full: till it can say where its files are, none is missed. */
+/* Another process locks the index, or the disk is full: until the index says where its files are,
+ * none counts as missing. */
 static void a_store_that_was_moved_is_settled_when_it_can_be(void **state)
 {
 	struct harness *h = *state;
@@ -486,7 +490,7 @@ static void a_store_that_was_moved_is_settled_when_it_can_be(void **state)
 	assert_int_equal(harness_number(index, "SELECT count(*) FROM removed"), 0);
 }
 
-/* ---- an owner who locks what he may read ------------------------------------------------- */
+/* ---- an owner that locks files it may read ------------------------------------------------ */
 
 static void path_of(const struct harness *h, unsigned i, const char *ending, char ret[160])
 {
@@ -508,7 +512,8 @@ static void be_killed(struct harness *h)
 	_exit(0);
 }
 
-/* For reading it is enough to open it, and whoever has to make the index of the log needs this one. */
+/* For reading it is enough to open the file; a process that makes the index of the log needs this
+ * lock. */
 static void hold_logs(const struct harness *h, int ready)
 {
 	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 120, .l_len = 1};
@@ -545,7 +550,7 @@ static unsigned recover_and_count(struct harness *h, enum store_answer_kind kind
 }
 
 /* All others wait meanwhile. */
-static void who_locks_all_his_files_is_waited_for_as_for_one(void **state)
+static void locks_on_all_files_of_a_user_cost_one_wait(void **state)
 {
 	struct harness *h = *state;
 	int ready[2];
@@ -581,8 +586,8 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
 	const struct CMUnitTest tests[] = {
 		T(a_job_leaves_the_files_of_others_alone),
-		T(a_job_goes_on_whoever_reads_the_file_before_its_own),
-		T(who_locks_all_his_files_is_waited_for_as_for_one),
+		T(a_job_continues_while_another_process_reads_an_older_file),
+		T(locks_on_all_files_of_a_user_cost_one_wait),
 		T(a_job_opens_however_many_of_its_sessions_are_closed),
 		T(files_that_were_taken_away_are_gone),
 		T(an_index_that_is_taken_away_is_told),

@@ -229,8 +229,8 @@ static void close_until(struct hand *hand, struct tenant *t, enum close_step ste
 	assert_int_equal(close->close_step, step);
 }
 
-/* Not even who was in line before the close: that session's file would have no log. */
-static void nobody_comes_to_a_file_that_is_sealed(void **state)
+/* Not even a session that was queued before the close: its file would have no log. */
+static void no_session_opens_in_a_file_that_is_being_sealed(void **state)
 {
 	struct hand *hand = *state;
 	struct tenant t, late;
@@ -407,7 +407,7 @@ static unsigned length_of(const struct store_process *p)
 }
 
 /* What a commit and a look walk through is as long as there are processes that live. */
-static void commits_walk_past_nobody_who_is_over(void **state)
+static void a_commit_does_not_iterate_over_processes_that_have_ended(void **state)
 {
 	struct hand *hand = *state;
 	struct tenant t, stays;
@@ -532,7 +532,7 @@ int main(void)
 		T(a_session_waits_for_its_job_alone),
 		T(a_round_opens_half_a_session),
 		T(a_session_closes_in_steps),
-		T(nobody_comes_to_a_file_that_is_sealed),
+		T(no_session_opens_in_a_file_that_is_being_sealed),
 		T(a_close_goes_on_in_a_new_file),
 		T(arrivals_share_a_commit),
 		T(arrivals_wait_for_their_commit),

@@ -110,7 +110,7 @@ static void a_slice_is_bounded_and_the_sum_exact(void **state)
 }
 
 /* All that a living process may have in flight is copied before anything of it is stored. */
-static void slots_of_who_lives_are_copied_in_slices(void **state)
+static void slots_of_a_live_process_are_copied_in_slices(void **state)
 {
 	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(7);
@@ -234,7 +234,7 @@ static void a_ring_is_read_in_slices(void **state)
 	check_ring(*state, false);
 }
 
-static void a_ring_of_who_lives_is_read_in_slices(void **state)
+static void a_ring_of_a_live_process_is_read_in_slices(void **state)
 {
 	check_ring(*state, true);
 }
@@ -291,11 +291,11 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
 	const struct CMUnitTest tests[] = {
 		T(a_slice_is_bounded_and_the_sum_exact),
-		T(slots_of_who_lives_are_copied_in_slices),
+		T(slots_of_a_live_process_are_copied_in_slices),
 		T(what_is_published_meanwhile_is_in_flight),
 		T(what_the_dead_did_not_publish_is_looked_at),
 		T(a_ring_is_read_in_slices),
-		T(a_ring_of_who_lives_is_read_in_slices),
+		T(a_ring_of_a_live_process_is_read_in_slices),
 		T(books_of_all_queues_are_saved_in_slices),
 	};
 

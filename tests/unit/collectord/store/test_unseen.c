@@ -44,7 +44,7 @@ static void fail_for_long(struct hand *hand, struct store_database *database)
 
 /* Its disk or its memory failed until it was given up, and then no longer: the file can be closed.
  */
-static void who_was_given_up_before_it_was_stored_is_missing(void **state)
+static void a_process_that_was_given_up_before_it_was_stored_is_missing(void **state)
 {
 	struct hand *hand = *state;
 	struct store_database *database;
@@ -72,7 +72,8 @@ static void open_once_more(struct hand *hand, struct tenant *t)
 	rounds_until_open(hand, t->session);
 }
 
-/* Nobody listened, and nobody is there: who knows who came? Until they have come back. */
+/* Without a listener and a connected process the store does not know which processes came, until
+ * the known ones have reconnected. */
 static void a_time_without_a_listener_counts_unless_all_are_there(void **state)
 {
 	struct hand *hand = *state;
@@ -131,7 +132,7 @@ static unsigned notes_in_line(const struct store_database *database)
 }
 
 /* Of all sessions of the file; and at once, not when it is closed. */
-static void who_had_no_recorder_is_counted(void **state)
+static void a_process_without_a_recorder_is_counted(void **state)
 {
 	struct hand *hand = *state;
 	struct tenant t;
@@ -155,7 +156,7 @@ static void who_had_no_recorder_is_counted(void **state)
 }
 
 /* Its disk failed for so long that this was given up, too. */
-static void who_had_no_recorder_is_counted_where_that_could_not_be_written(void **state)
+static void a_process_without_a_recorder_is_counted_where_that_could_not_be_written(void **state)
 {
 	struct hand *hand = *state;
 	struct store_database *database;
@@ -176,11 +177,11 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, hand_setup, hand_teardown)
 	const struct CMUnitTest tests[] = {
-		T(who_was_given_up_before_it_was_stored_is_missing),
+		T(a_process_that_was_given_up_before_it_was_stored_is_missing),
 		T(a_time_without_a_listener_counts_unless_all_are_there),
 		T(a_rank_that_is_missing_after_such_a_time_is_told),
-		T(who_had_no_recorder_is_counted),
-		T(who_had_no_recorder_is_counted_where_that_could_not_be_written),
+		T(a_process_without_a_recorder_is_counted),
+		T(a_process_without_a_recorder_is_counted_where_that_could_not_be_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Whom a uid counts as, by files as /etc/subuid is. */
+/* The user that a uid counts as, by files like /etc/subuid. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ static int read_text(const char *text, struct subuids **ret)
 	return r;
 }
 
-/* Whom a uid counts as. */
+/* The user that a uid counts as. */
 struct counts_as {
 	uid_t uid, owner;
 };
@@ -58,17 +58,18 @@ static void ranges_of_one_user_are_his(void **state)
 		{399999, 1001}, {400009, 1002}, {400010, 400010}, {0, 0});
 }
 
-/* Who is in no /etc/passwd of this node: all ranges of that name are one user's all the same. Never
- * root's. */
+/* A name that is in no /etc/passwd of this node: all ranges of the name belong to one user, never
+ * to root. */
 static void names_are_users(void **state)
 {
 	(void)state;
-	CHECK("somebody@directory:200000:10\nsomebody@directory:300000:10\n"
-		"another@directory:400000:10\nroot:500000:10\n",
+	CHECK("one@directory:200000:10\none@directory:300000:10\n"
+	      "another@directory:400000:10\nroot:500000:10\n",
 		{200009, 200000}, {300009, 200000}, {400009, 400000}, {500009, 500000});
 }
 
-/* As LXD's of root, or of who was given one twice: behind the end of another one the owner stays. */
+/* As LXD has them for root, or for a user that was given one twice: behind the end of an inner
+ * range the outer owner stays. */
 static void ranges_may_lie_in_others(void **state)
 {
 	(void)state;

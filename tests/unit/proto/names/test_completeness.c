@@ -186,8 +186,8 @@ static struct completeness with_one(struct completeness c, size_t at)
 	return c;
 }
 
-/* Each alone is enough, live or not; what is on its way is no part of it, nor what nobody asked
- * for. */
+/* Each count alone makes a session incomplete, live or not. What is on its way is not missing, nor
+ * what was not requested. */
 static void what_no_frame_brings_is_missing(void **state)
 {
 	static const size_t missing[] = {offsetof(struct completeness, processes_unseen),

@@ -231,7 +231,7 @@ static void a_pattern_with_too_many_ways_through_nothing_is_refused(void **state
 
 #define NAMES 1000u
 
-/* As many as somebody has kernels: "^(gemm_...0|gemm_...1)$". */
+/* A pattern that names as many kernels as a user may have: "^(gemm_...0|gemm_...1)$". */
 static void a_pattern_may_name_each_kernel(void **state)
 {
 	char why[CHOICE_WHY_BYTES], text[80 * NAMES];

@@ -100,7 +100,7 @@ static void feed_lent(struct frame_reader *reader, uint8_t *lent, size_t lent_by
 	assert_false(reader->is_lent);
 	assert_ptr_not_equal(reader->buffer, lent);
 	assert_int_equal(!reader->buffer, !reader->fill);
-	/* Whoever is next writes over it. */
+	/* The next reader overwrites the buffer. */
 	memset(lent, 0xff, lent_bytes);
 }
 
@@ -122,13 +122,13 @@ static void two_readers_share_a_buffer(void **state)
 		frame_reader_init(&reader[0], LIMIT);
 		frame_reader_init(&reader[1], LIMIT);
 		while (at[0] < s.fill || at[1] < s.fill)
-			for (unsigned who = 0; who < 2; who++)
-				feed_lent(&reader[who], lent, sizeof(lent), &s, steps[i] + who,
-					&at[who], &frames[who]);
-		for (unsigned who = 0; who < 2; who++) {
-			assert_int_equal(frames[who], s.frames);
-			assert_int_equal(reader[who].capacity, 0);
-			frame_reader_done(&reader[who]);
+			for (unsigned r = 0; r < 2; r++)
+				feed_lent(&reader[r], lent, sizeof(lent), &s, steps[i] + r, &at[r],
+					&frames[r]);
+		for (unsigned r = 0; r < 2; r++) {
+			assert_int_equal(frames[r], s.frames);
+			assert_int_equal(reader[r].capacity, 0);
+			frame_reader_done(&reader[r]);
 		}
 	}
 }

@@ -86,7 +86,7 @@ static void a_rank_that_is_left_out_never_records(void **state)
 	assert_true(gate_control(1, true, 0));
 	assert_false(is_open());
 	assert_string_equal(changes(), "");
-	/* Who does not know its rank is none of those. */
+	/* A process that does not know its rank is none of the chosen ranks. */
 	gate_begin(false, 0, 100);
 	assert_false(is_open());
 	gate_begin(true, 1, 100);
@@ -321,14 +321,14 @@ static void more_changes_than_fit_leave_the_latest(void **state)
 	assert_true(change.is_recording);
 }
 
-/* Who changes it that fast has no interval of each, and hears how many are missing. */
+/* At so many changes not each has an interval, and the number of those left out is known. */
 static void changes_that_are_passed_over_are_counted(void **state)
 {
-	struct recorder_identity who = {.pid = getpid(), .start_time = 1};
+	struct recorder_identity identity = {.pid = getpid(), .start_time = 1};
 	struct recorder recorder;
 
 	(void)state;
-	assert_int_equal(recorder_create(&who, &recorder), 0);
+	assert_int_equal(recorder_create(&identity, &recorder), 0);
 	begin(&(struct choice){0}, 100);
 	assert_true(recording_run(&recorder));
 	for (unsigned i = 0; i < 3000; i++) {
@@ -433,12 +433,12 @@ static void a_forked_child_matches_by_itself(void **state)
 /* The log is for names, too: what is not in it is counted. */
 static void changes_beyond_the_log_are_counted(void **state)
 {
-	struct recorder_identity who = {.pid = getpid(), .start_time = 1};
+	struct recorder_identity identity = {.pid = getpid(), .start_time = 1};
 	struct recorder recorder;
 	size_t bytes;
 
 	(void)state;
-	assert_int_equal(recorder_create(&who, &recorder), 0);
+	assert_int_equal(recorder_create(&identity, &recorder), 0);
 	begin(&(struct choice){0}, 100);
 	for (uint32_t i = 1; i < RECORDINGS_MAX; i++) {
 		(i % 2 ? gate_pause : gate_resume)();
@@ -462,12 +462,12 @@ static void changes_beyond_the_log_are_counted(void **state)
 /* Names may have filled it. */
 static void changes_that_find_the_log_full_are_counted(void **state)
 {
-	struct recorder_identity who = {.pid = getpid(), .start_time = 1};
+	struct recorder_identity identity = {.pid = getpid(), .start_time = 1};
 	static const char names[4096];
 	struct recorder recorder;
 
 	(void)state;
-	assert_int_equal(recorder_create(&who, &recorder), 0);
+	assert_int_equal(recorder_create(&identity, &recorder), 0);
 	begin(&(struct choice){0}, 100);
 	assert_true(recording_run(&recorder));
 	assert_int_equal(recorder_process_value(&recorder, RTL_P_recordings_left_out), 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Times of copies out of signals that everybody uses on: each copy ends once, and with its own. */
+/* Times of copies from signals that the program and the runtime go on using: each copy ends once,
+ * with its own times. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -174,7 +175,7 @@ static void copies_that_share_a_signal_have_no_times(void **state)
 		submit(&signal, id);
 	for (uint64_t id = 1; id <= 2; id++)
 		device_finish(&signal, id);
-	/* Two of three have come: whose times these are nobody can say. */
+	/* Two of three have ended, but nothing tells which copies' times these are. */
 	assert_true(copy_watch_poll());
 	device_finish(&signal, 3);
 	assert_false(copy_watch_poll());
@@ -187,7 +188,7 @@ static void copies_that_share_a_signal_have_no_times(void **state)
 	assert_int_equal(timed, 1);
 }
 
-/* The signal falls for a kernel first, of which nobody here knows. */
+/* A kernel that copy_watch does not know of decrements the signal first. */
 static void a_copy_that_is_not_all_a_signal_counts_has_no_times(void **state)
 {
 	struct signal signal = {.amd.value = 2};
@@ -208,7 +209,7 @@ static void a_copy_that_is_not_all_a_signal_counts_has_no_times(void **state)
 	assert_false(is_wrong);
 }
 
-static void times_that_nobody_wrote_are_none(void **state)
+static void a_copy_whose_times_were_not_written_has_none(void **state)
 {
 	struct signal signal = {.amd.value = 1, .amd.start_ts = start_of(1), .amd.end_ts = start_of(1)};
 
@@ -320,7 +321,7 @@ static void *poll_once(void *arg)
 }
 
 /* A packet has the signal meanwhile, so that what he reads is not wanted any more: he reads it. */
-static void a_signal_is_not_freed_while_somebody_reads_it_in_vain(void **state)
+static void a_signal_is_not_freed_while_a_thread_reads_it_in_vain(void **state)
 {
 	struct signal signal = {.amd.value = 1};
 	struct destroyer d = {.signal = &signal};
@@ -361,8 +362,9 @@ static void *submit_one(void *arg)
 	return NULL;
 }
 
-/* Who has taken an entry of the table for his copy and not got on since reads nothing of the one before. */
-static void a_signal_waits_for_nobody_who_only_fills_in_a_place(void **state)
+/* A thread that has taken an entry for its copy and was stopped there reads nothing of the copy
+ * before. */
+static void a_signal_is_freed_while_a_thread_only_fills_in_its_entry(void **state)
 {
 	struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_NODEFER};
 	struct signal *signal =
@@ -396,7 +398,7 @@ static void a_signal_waits_for_nobody_who_only_fills_in_a_place(void **state)
 	assert_int_equal(munmap(signal, 4096), 0);
 }
 
-static void everybody_at_once(void **state)
+static void copies_of_many_threads_at_once_keep_their_own_times(void **state)
 {
 	pthread_t thread[SUBMITTERS], others[2];
 	unsigned number[SUBMITTERS];
@@ -434,10 +436,10 @@ int main(void)
 		TEST(a_packet_takes_the_times_away),
 		TEST(copies_that_share_a_signal_have_no_times),
 		TEST(a_copy_that_is_not_all_a_signal_counts_has_no_times),
-		TEST(times_that_nobody_wrote_are_none),
-		TEST(a_signal_is_not_freed_while_somebody_reads_it_in_vain),
-		TEST(a_signal_waits_for_nobody_who_only_fills_in_a_place),
-		TEST(everybody_at_once),
+		TEST(a_copy_whose_times_were_not_written_has_none),
+		TEST(a_signal_is_not_freed_while_a_thread_reads_it_in_vain),
+		TEST(a_signal_is_freed_while_a_thread_only_fills_in_its_entry),
+		TEST(copies_of_many_threads_at_once_keep_their_own_times),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -245,7 +245,7 @@ static void a_dispatch_is_bound_to_the_code_of_its_moment(void **state)
 		generation_id[generation] = symbols_find(&symbols, 0x4000);
 		assert_int_not_equal(generation_id[generation], generation_id[generation - 1]);
 		atomic_store(&generation_now, generation);
-		/* Somebody has to have looked at one in a hundred of them. */
+		/* Waits until another thread has looked at one generation in a hundred. */
 		while (generation % 100 == 0 && atomic_load(&generation_checks) == checks)
 			sched_yield();
 		atomic_store(&generation_now, 0);

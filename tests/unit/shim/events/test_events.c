@@ -19,7 +19,7 @@
 
 #define DEADLINE_NS 300000000000ull
 #define FLOOD	    100000u
-/* What calls find while nobody takes any: half of their ring, one more, and the spare one. */
+/* Room for calls while no thread takes any: half of their ring, one more, and the spare one. */
 #define CALLS_ROOM  (RECORDER_CALLS / 2 + 1 + RECORDER_CALLS_SPARE)
 #define THREADS	    4u
 

@@ -158,7 +158,7 @@ static void a_text_is_defined_when_it_comes_again(void **state)
 	assert_int_equal(seen[2].text, seen[1].text);
 	defined = recorder->header->define_bytes;
 	for (int i = 0; i < 8000; i++) {
-		snprintf(text, sizeof(text), "a text that nobody says twice, loss=%d.%d", i, i);
+		snprintf(text, sizeof(text), "a text that is marked once only, loss=%d.%d", i, i);
 		markers_mark(text);
 		if (i % 1000 == 999)
 			collect();
@@ -317,7 +317,7 @@ static void what_finds_no_cell_stays_in_the_ring(void **state)
 	struct recorder *recorder = capture_recorder(capture);
 
 	(void)state;
-	/* Nobody acknowledges: one frame each. */
+	/* The collector acknowledges nothing: one frame each. */
 	for (unsigned i = 0; i < RECORDER_CELLS; i++) {
 		markers_mark("one frame");
 		(void)event_frames_run(capture, &strings, clock_boottime_ns(), true);

@@ -399,7 +399,7 @@ static void lose_collector(struct fixture *f)
 	f->listener = -1;
 }
 
-static bool is_somebody_there(const struct fixture *f)
+static bool has_shim_connected(const struct fixture *f)
 {
 	struct pollfd waiting = {.fd = f->listener, .events = POLLIN};
 	char byte;
@@ -449,10 +449,10 @@ static void a_refusal_is_counted_and_slows_it_down(void **state)
 	conn_hurry(&f->conn);
 	assert_false(conn_is_busy(&f->conn));
 	conn_step(&f->conn, f->now_ns);
-	assert_false(is_somebody_there(f));
+	assert_false(has_shim_connected(f));
 	assert_int_equal(atomic_load(&f->recorder.header->process[RTL_P_refused]), 1);
 
-	/* Who comes in the place of one that went is another. */
+	/* A collector that listens in the place of one that ended is another one. */
 	close(f->listener);
 	unlink(f->path);
 	f->now_ns = f->conn.next_try_ns;
@@ -460,7 +460,7 @@ static void a_refusal_is_counted_and_slows_it_down(void **state)
 	collector_listen(f);
 	conn_hurry(&f->conn);
 	conn_step(&f->conn, f->now_ns);
-	assert_true(is_somebody_there(f));
+	assert_true(has_shim_connected(f));
 	conn_step(&f->conn, f->now_ns);
 	assert_int_equal(f->conn.state, CONN_AWAY);
 	assert_true(f->conn.next_try_ns - f->now_ns < RECONNECT_NS_MAX);
@@ -479,17 +479,17 @@ static void at_the_end_it_tries_at_once_and_once(void **state)
 	assert_true(conn_is_busy(&f->conn));
 	conn_step(&f->conn, f->now_ns);
 	assert_false(conn_is_busy(&f->conn));
-	assert_true(is_somebody_there(f));
+	assert_true(has_shim_connected(f));
 
 	/* That one hangs up as well, and is not asked again. */
 	conn_step(&f->conn, f->now_ns);
 	assert_int_equal(f->conn.state, CONN_AWAY);
 	assert_false(conn_is_busy(&f->conn));
 	conn_step(&f->conn, f->now_ns);
-	assert_false(is_somebody_there(f));
+	assert_false(has_shim_connected(f));
 }
 
-static void at_the_end_nobody_is_waited_for(void **state)
+static void a_collector_that_is_gone_is_not_waited_for_at_the_end(void **state)
 {
 	struct fixture *f = *state;
 
@@ -524,10 +524,10 @@ static void at_the_end_a_busy_collector_is_waited_for(void **state)
 		conn_step(&f->conn, f->now_ns);
 		assert_true(conn_is_busy(&f->conn));
 	}
-	assert_false(is_somebody_there(f)); /* who waited first says nothing */
+	assert_false(has_shim_connected(f)); /* the first one in the backlog does not answer */
 	conn_step(&f->conn, f->now_ns);
 	assert_false(conn_is_busy(&f->conn));
-	assert_true(is_somebody_there(f));
+	assert_true(has_shim_connected(f));
 	for (int i = 0; i < 2; i++)
 		close(waiting[i]);
 }
@@ -610,7 +610,7 @@ int main(void)
 		TEST(a_refusal_may_be_empty),
 		TEST(a_refusal_is_counted_and_slows_it_down),
 		TEST(at_the_end_it_tries_at_once_and_once),
-		TEST(at_the_end_nobody_is_waited_for),
+		TEST(a_collector_that_is_gone_is_not_waited_for_at_the_end),
 		TEST(at_the_end_a_busy_collector_is_waited_for),
 		TEST(says_bye_after_the_last_frame),
 		TEST(trusts_itself_root_and_user_rtl_only),

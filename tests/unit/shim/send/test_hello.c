@@ -26,7 +26,7 @@ static uint8_t buffer[TELEMETRY_BYTES_MAX];
 
 static int setup(void **state)
 {
-	struct recorder_identity who = {.pid = 1};
+	struct recorder_identity identity_of_recorder = {.pid = 1};
 
 	(void)state;
 	memset(&identity, 0, sizeof(identity));
@@ -34,7 +34,7 @@ static int setup(void **state)
 	memset(&agents, 0, sizeof(agents));
 	memset(&telemetry, 0, sizeof(telemetry));
 	msg_arena_init(&arena, ARENA_BYTES_MAX);
-	return recorder_create(&who, &recorder);
+	return recorder_create(&identity_of_recorder, &recorder);
 }
 
 static int teardown(void **state)

@@ -95,7 +95,7 @@ static __attribute__((noinline)) void leave_by_longjmp(unsigned depth)
 	end_call(&frame, 9);
 }
 
-static void calls_left_by_longjmp_hurt_nobody(void **state)
+static void calls_left_by_longjmp_do_not_become_parents_of_later_calls(void **state)
 {
 	struct call_frame outer;
 	uint64_t id;
@@ -171,7 +171,7 @@ static void communicators_are_known_by_handle(void **state)
 	assert_int_equal(communicators_next(&handle[0]), 0);
 	assert_int_equal(communicators_next_to(&handle[0], 5, COMMUNICATOR_SENDS), 0);
 	communicators_remove(&handle[0]);
-	/* More than fit: unknown, never somebody else's. */
+	/* Communicators beyond the table's room are unknown, and never taken for another. */
 	for (unsigned i = 0; i < 4000; i++) {
 		known.identity = 1000 + i;
 		communicators_add(&handle[i], &known);
@@ -272,7 +272,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(calls_nest),
-		cmocka_unit_test(calls_left_by_longjmp_hurt_nobody),
+		cmocka_unit_test(calls_left_by_longjmp_do_not_become_parents_of_later_calls),
 		cmocka_unit_test(deeper_than_is_tracked),
 		cmocka_unit_test(a_child_is_in_no_call),
 		cmocka_unit_test(communicators_are_known_by_handle),

@@ -6,7 +6,7 @@ usage: disk.py MODE --build DIR [--cycles N]
   slow   ten synthetic shims of 5,000 dispatches over a disk of 3.2, 0.4 and 0.1 MB/s, all at
          once; over the slowest 500, which keep it busy for as long, unless RTL_TEST_LONG is set
   full   a small tmpfs is filled and freed again under load (needs root)
-  over   it stays full for longer than --disk-wait: what is given up is counted, nobody's exit status
+  over   it stays full for longer than --disk-wait: what is given up is counted, no exit status
          changes, and what comes when it is freed is stored (needs root)
 """
 import argparse

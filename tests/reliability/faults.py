@@ -51,8 +51,8 @@ def rank_point(node, point, args):
     oracle = Oracle(node)
     node.start()
     for rank in range(args.count):
-        # Late enough to have said Hello: of who never did the collector knows nothing. Of frames
-        # there are some fifty in a second.
+        # Late enough for a Hello: the collector knows nothing of a process that never sent one. There
+        # are some fifty frames in a second.
         count = random.randint(4_000, 12_000) if point in RECORD_POINTS else random.randint(1, 15)
         killed_at(node, rank, args.rate, point, count)
         oracle.check_identity()
@@ -103,7 +103,7 @@ def drain_until_dead(node, rank, rate):
 
 
 def collector_point(node, point, args):
-    """A rank that lives comes through; who died with the collector has an unknown tail."""
+    """A rank that lives is stored whole; a rank that died with the collector has an unknown tail."""
     oracle = Oracle(node)
     rank = 0
     for _ in range(args.count):
@@ -121,7 +121,7 @@ def collector_point(node, point, args):
             fail("at %s the collector ended with %d" % (point, node.process.returncode))
         node.start()
         if not is_seal:
-            # Or nobody may ever have heard of it: it may have died with the Hello unread.
+            # The collector may never have heard of a rank that died with its Hello unread.
             wait_for("rank %d to come back" % living, lambda r=living: node.has_rows(r))
         shim.terminate()
         expected = told(shim)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Bits of a database are flipped: nobody crashes, and nobody calls complete what is not there.
+"""Bits of a database are flipped: no program crashes, and none calls complete what is not there.
 
 usage: flips.py MODE --build DIR [--flips N] [--seed N]
   read   a closed database: every verb that reads it ends with one line and an error, or does not
@@ -148,14 +148,14 @@ def store_one(node, what):
     line = verdict(node.database)
     if line and line.replace("SIMULATED ", "").startswith("complete"):
         stored = int(COMPLETE.search(line).group(2))
-        if stored != rows(node.database) or stored < DISPATCHES:  # nobody else was there
+        if stored != rows(node.database) or stored < DISPATCHES:  # there was no other rank
             fail("%s: %s, with %d rows" % (what, line, rows(node.database)))
     return "set aside" in said, "left alone" in said
 
 
 def store(args, work, node):
     node.start()
-    # It lives on, and all it said is acknowledged: what the file loses, nobody has any more.
+    # The rank lives on, and all it sent is acknowledged: what the file loses is nowhere else.
     shim = node.shim(0, 100 * DISPATCHES, 20_000)
     wait_for("rows", lambda: rows(node.database) >= DISPATCHES)
     node.kill()

@@ -183,7 +183,7 @@ def kill_ranks(node, args):
     lived = node.sql("""SELECT sum(dispatched), sum(stored) FROM rtl_account
         JOIN rtl_process p ON p.id = process_id WHERE ended <> 'killed'""")[0]
     if lived != (expected, expected):
-        fail("who lived dispatched %d, there are %s" % (expected, lived))
+        fail("the surviving rank dispatched %d, the database has %s" % (expected, lived))
     print("rank: %d kills, (dispatched, stored, outstanding, dropped, torn, skipped) %s" %
           (args.count, totals))
 
@@ -200,7 +200,7 @@ def kill_both(node, args):
         node.kill()
         reap(shim)
         node.start()
-        # Nobody kept the recorder: what was stored stays, the rest is said to be unknown.
+        # No manager kept the recorder: what was stored stays, the rest is unknown, and the verdict says so.
         wait_for("the verdict", lambda k=kill: node.ended(k))
         oracle.check(unknown_tails=True, whole=kill % 20 == 19)
         unknown = oracle.check_tails()
@@ -213,7 +213,7 @@ def kill_both(node, args):
 
 
 def kill_both_kept(node, args):
-    """As kill_both(), with somebody who keeps the recorders, as systemd and rtl run do."""
+    """As kill_both(), with a manager that keeps the recorders, as systemd and rtl run do."""
     oracle = Oracle(node)
     node.manager = Manager(node.socket)
     node.start()

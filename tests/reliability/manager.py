@@ -53,7 +53,7 @@ class Manager:
             os.close(fd)
 
     def close(self):
-        """Nobody listens there any more."""
+        """Closes the sockets: after this no process listens there."""
         for listener in self.listeners:
             os.unlink(listener.getsockname())
             listener.close()

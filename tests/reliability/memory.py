@@ -7,7 +7,7 @@ usage: memory.py --build DIR [--sites N] [--shard I/OF] [--seed N]
 What is tried are sites, each a chain of callers that ends in an allocation: --sites of them, or with
 RTL_TEST_LONG all that a first life without failures meets, or the I-th part of OF.
 Each time a rank comes and goes, and a tool asks; then a collector with all its memory finishes
-what is left. Nobody dies of a signal, the rank's exit status is its own, and "complete" is said only
+what is left. No process dies of a signal, the rank's exit status is its own, and "complete" is said only
 of what is.
 """
 import argparse
@@ -97,7 +97,7 @@ def life(args, folder, site, at, so_many):
 
 def check(node, kernels, what):
     if not node.has("SELECT 1 FROM rtl_account"):
-        return  # nobody was let in
+        return  # no process was let in
     dispatched, stored, accounted = node.sql("""SELECT sum(dispatched), sum(stored),
         sum(skipped + stored + outstanding + dropped + torn + pending) FROM rtl_account""")[0]
     if stored != node.sql("SELECT count(*) FROM rocpd_op")[0][0] or dispatched != accounted or \

@@ -100,7 +100,7 @@ class Node(Database):
         self.log = open(os.path.join(work, "collector.log"), "ab")
         self.process = None
         self.options = []    # of the collector, beside where it stores
-        self.manager = None  # who keeps what it gives away
+        self.manager = None  # the manager that keeps its descriptors
         self.shims = []
 
     # ---- the collector

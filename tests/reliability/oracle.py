@@ -110,7 +110,7 @@ class Oracle:
         return totals
 
     def check_tails(self):
-        """Who was not read to its end is said to be so, and the verdict is "incomplete"."""
+        """A process that was not read to its end has an unknown tail, and the verdict is "incomplete"."""
         node = self.node
         bad = node.sql("""SELECT p.id, p.rank, p.drained, l.reason FROM rtl_process p
             LEFT JOIN rtl_loss l ON l.process_id = p.id AND l.reason = 'unknown_tail'

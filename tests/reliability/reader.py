@@ -80,7 +80,7 @@ def log_text(node):
 
 
 def names(text, reader):
-    """The reader, or one of several: whoever counts rows for us is one for a moment, too."""
+    """The reader, or one of several: this test also reads for a moment when it counts rows."""
     return any(int(pid) == reader.process.pid or more for pid, more in
                re.findall(r"a reader \(pid (\d+)(, or one of \d+ more)?\)", text))
 
@@ -118,7 +118,7 @@ def run(args, node):
     longest = max(longest, wal_bytes(node))
     reader.let_go()
     wait_for("a short log", lambda: wal_bytes(node) <= WAL_BYTES_MAX)
-    wait_for("nobody to be named", lambda: "holds the log" not in ask(node, "ctl", "status"))
+    wait_for("the warning to end", lambda: "holds the log" not in ask(node, "ctl", "status"))
     expected = sum(said["dispatched"]["kernels"] for said in told_to_end(shims))
     wait_for("the drain", lambda: node.drained(SHIMS))
     dispatched, stored = Oracle(node).check()[:2]

@@ -94,7 +94,7 @@ def check_books(node):
 
 
 def kill_collector(node, job, args):
-    # A rank may end while no collector lives; somebody has its recorder.
+    # A rank may end while no collector lives; the manager then has its recorder.
     node.manager = Manager(node.socket)
     node.start()
     kills = rounds = 0

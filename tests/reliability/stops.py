@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Stop the collector, or ranks in the middle of a write: nobody else waits for them.
+"""Stop the collector, or ranks in the middle of a write: no other process waits for them.
 
 usage: stops.py MODE --build DIR [--shims N] [--rate N] [--seconds S]
   collector  SIGSTOP for 10 s under load: nothing is dropped, and in the shim no dispatching thread
@@ -101,7 +101,7 @@ def stop_ranks(node, args):
     lived = node.sql("""SELECT sum(dispatched), sum(stored) FROM rtl_account
         JOIN rtl_process p ON p.id = process_id WHERE ended <> 'killed'""")[0]
     if lived != (expected, expected):
-        fail("who lived dispatched %d, there are %s" % (expected, lived))
+        fail("surviving ranks dispatched %d, the database has %s" % (expected, lived))
     p50, p99, most = acks_of(words)
     print("%d ranks stopped in mid-write for %d s: the %d others' frames were acknowledged after "
           "p50 %.0f ms, p99 %.0f ms, max %.0f ms; then all is stored, or outstanding of the killed" %

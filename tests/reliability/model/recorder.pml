@@ -74,7 +74,7 @@ entry entries[ENTRIES];
 cell cells[CELLS];
 byte dispatched, dropped_count, dropped_events;
 
-/* ---- memory of the rank that nobody reads after its death ---- */
+/* ---- memory of the rank that is not read after its death ---- */
 bool alive = true;
 byte available = AVAILABLE; /* to the producer: shim/capture/slots.c, the chain `returned` */
 byte head, tail;    /* struct event_ends */
@@ -171,7 +171,7 @@ end_publish:
 	goto end_next
 }
 
-/* ---- shim/capture/harvest.c and shim/capture/frames.c, whoever holds the harvest lock ---- */
+/* ---- shim/capture/harvest.c and shim/capture/frames.c, for the thread that holds the harvest lock ---- */
 #ifdef MISTAKE_3 /* a cell is used again before it was acknowledged */
 #define MAY_OPEN true
 #else
@@ -263,7 +263,7 @@ end_times: /* slot_settle() */
 end_done:
 	atomic { alive -> slots[s].times = 1 + slots[s].rec; s = 0 }
 #else
-#ifdef MISTAKE_23 /* the ticks are written over those of who has seen the end */
+#ifdef MISTAKE_23 /* the ticks overwrite those of the thread that saw the end */
 	atomic { alive -> slots[s].times = TORN }
 #else
 	atomic { alive -> slots[s].times = NONE }

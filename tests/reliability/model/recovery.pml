@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who has the recorder when both ends die, for spin (docs/recorder.md, section 9): identities and
- * exec, the recorders kept by whoever started the collector, the collector's next life, and the
+ * Which process has the recorder when both ends die, for spin (docs/recorder.md, section 9): identities and
+ * exec, the recorders kept by the manager of the collector, the collector's next life, and the
  * verdict. What is inside a recorder is the matter of recorder.pml: here a program has frames that
  * it published, and at most one finished record that is in none.
  *
  * One process (a pid) runs program 0, and after exec program 1: two tokens, two recorders. The
- * collector is killed at any step of its loop, of its store, or of anybody else; whoever keeps the
+ * collector is killed at any step of its loop, of its store, or of another process; the manager that keeps the
  * recorders starts it again.
  *
  * The mistakes are seeded with -DMISTAKE_n; each must be found.
@@ -75,7 +75,7 @@ bool is_closed, is_complete;
 /* The store's memory: struct store_process.is_over, struct store_session.database == NULL */
 bool handle_is_over[PROGRAMS], is_shut;
 
-/* ---- whoever started it: cli/run/supervisor.c, or systemd ---- */
+/* ---- the manager: cli/run/supervisor.c, or systemd ---- */
 chan notify = [8] of { mtype, byte };
 bool kept[PROGRAMS];
 
@@ -83,86 +83,86 @@ bool kept[PROGRAMS];
 bool was_kept[PROGRAMS], was_welcomed[PROGRAMS];
 bool is_over;
 
-inline command(what, who)
+inline command(what, prog)
 {
 	assert(nfull(todo));
-	todo ! what, who
+	todo ! what, prog
 }
 
-inline answer(what, who)
+inline answer(what, prog)
 {
 	assert(nfull(answers));
-	answers ! what, who
+	answers ! what, prog
 }
 
 /* collectord/loop/instance.c: drain(), end_in_store() */
-inline end_instance(who)
+inline end_instance(prog)
 {
 	if
-	:: state[who] == LEFT -> command(left, who)
+	:: state[prog] == LEFT -> command(left, prog)
 #ifdef MISTAKE_2 /* exec: the recorder of the program before is let go of */
-	:: state[who] != LEFT && alive -> command(left, who)
-	:: state[who] != LEFT && !alive -> command(end, who)
+	:: state[prog] != LEFT && alive -> command(left, prog)
+	:: state[prog] != LEFT && !alive -> command(end, prog)
 #else
-	:: state[who] != LEFT -> command(end, who)
+	:: state[prog] != LEFT -> command(end, prog)
 #endif
 	fi;
-	state[who] = DRAINING;
-	has_peer[who] = false;
-	wants_keep[who] = false; /* kept_retry() asks instance_is_live() */
+	state[prog] = DRAINING;
+	has_peer[prog] = false;
+	wants_keep[prog] = false; /* kept_retry() asks instance_is_live() */
 #ifdef MISTAKE_3 /* the recorder is let go of before it is stored */
-	wants_drop[who] = true
+	wants_drop[prog] = true
 #endif
 }
 
 /* ---- collectord/store/store.c: run_batch() and what it calls; each is one transaction ---- */
 
 /* collectord/ingest/process.c: process_open() */
-inline open_process(who)
+inline open_process(prog)
 {
 	if
 #ifdef MISTAKE_4 /* it is not asked whether it was read to its end already */
 	:: false
 #else
-	:: is_drained[ROW(who)] -> handle_is_over[who] = true; answer(failed, who)
+	:: is_drained[ROW(prog)] -> handle_is_over[prog] = true; answer(failed, prog)
 #endif
 	:: else ->
-		handle_is_over[who] = false;
-		has_row[ROW(who)] = true;
-		has_ended[ROW(who)] = false;
-		is_unknown[ROW(who)] = false;
-		answer(opened, who)
+		handle_is_over[prog] = false;
+		has_row[ROW(prog)] = true;
+		has_ended[ROW(prog)] = false;
+		is_unknown[ROW(prog)] = false;
+		answer(opened, prog)
 	fi
 }
 
 /* collectord/store/close_session.c: end_process() with drain_process() */
-inline end_process(who)
+inline end_process(prog)
 {
-	assert(!(alive && current == who)); /* nobody who still records is ended */
+	assert(!(alive && current == prog)); /* no program that still records is ended */
 	do
-	:: hw[ROW(who)] < frames[who] ->
-		hw[ROW(who)]++;
-		rows[who]++;
-		assert(rows[who] <= frames[who])
+	:: hw[ROW(prog)] < frames[prog] ->
+		hw[ROW(prog)]++;
+		rows[prog]++;
+		assert(rows[prog] <= frames[prog])
 	:: else -> break
 	od;
 	if
-	:: tail[who] -> assert(!tail_rows[who]); tail_rows[who] = true
+	:: tail[prog] -> assert(!tail_rows[prog]); tail_rows[prog] = true
 	:: else
 	fi;
-	has_ended[ROW(who)] = true;
-	is_drained[ROW(who)] = true;
-	answer(ended, who)
+	has_ended[ROW(prog)] = true;
+	is_drained[ROW(prog)] = true;
+	answer(ended, prog)
 }
 
 /* collectord/store/recover.c: recover_end_process(); close_session.c: end_forgotten() */
-inline end_unread(who)
+inline end_unread(prog)
 {
-	has_ended[ROW(who)] = true;
-#ifdef MISTAKE_5 /* nobody says that the tail is unknown */
-	is_drained[ROW(who)] = true
+	has_ended[ROW(prog)] = true;
+#ifdef MISTAKE_5 /* the unknown tail is not recorded */
+	is_drained[ROW(prog)] = true
 #else
-	is_unknown[ROW(who)] = true
+	is_unknown[ROW(prog)] = true
 #endif
 }
 
@@ -213,48 +213,48 @@ end_idle:
 /* ---- collectord's loop ---- */
 
 /* instance_new(), instance_adopt() */
-inline take_recorder(who)
+inline take_recorder(prog)
 {
-	memfd[who] = true;
-	wants_keep[who] = true;
-	state[who] = OPENING;
-	command(open, who)
+	memfd[prog] = true;
+	wants_keep[prog] = true;
+	state[prog] = OPENING;
+	command(open, prog)
 }
 
 /* collectord/loop/shim_peer.c: find_or_open(), instance_attach() */
-inline take_hello(who)
+inline take_hello(prog)
 {
-	hello[who] = false;
+	hello[prog] = false;
 	if
-	:: state[who] == DRAINING || state[who] == ENDED ->
-		/* -ESTALE: nobody who still records is refused */
-		assert(!(alive && current == who))
+	:: state[prog] == DRAINING || state[prog] == ENDED ->
+		/* -ESTALE: no program that still records is refused */
+		assert(!(alive && current == prog))
 	:: else ->
 		/* session_end_execed() */
-		if :: IS_LIVE(OTHER(who)) -> end_instance(OTHER(who)) :: else fi;
+		if :: IS_LIVE(OTHER(prog)) -> end_instance(OTHER(prog)) :: else fi;
 		if
-		:: state[who] == NONE || state[who] == LEFT -> take_recorder(who)
-		:: state[who] == OPENING && !had_peer[who] /* welcomed by the answer of the open */
-		:: else -> state[who] = OPENING; command(open, who) /* reopen_process() */
+		:: state[prog] == NONE || state[prog] == LEFT -> take_recorder(prog)
+		:: state[prog] == OPENING && !had_peer[prog] /* welcomed by the answer of the open */
+		:: else -> state[prog] = OPENING; command(open, prog) /* reopen_process() */
 		fi;
-		has_peer[who] = true; had_peer[who] = true
+		has_peer[prog] = true; had_peer[prog] = true
 	fi
 }
 
 /* session_answer(): take_left_process(), instance_new_left() */
-inline take_left(who)
+inline take_left(prog)
 {
 	if
-	:: state[who] != NONE || is_closing
+	:: state[prog] != NONE || is_closing
 	:: else ->
-		state[who] = LEFT;
+		state[prog] = LEFT;
 		if
-		:: !alive -> end_instance(who)
-#ifdef MISTAKE_8 /* whoever else has that pid is taken for the successor */
-		:: alive && IS_LIVE(OTHER(who)) -> end_instance(who)
+		:: !alive -> end_instance(prog)
+#ifdef MISTAKE_8 /* another program with that pid is taken for the successor */
+		:: alive && IS_LIVE(OTHER(prog)) -> end_instance(prog)
 #else
 		/* session_has_successor() */
-		:: alive && IS_LIVE(OTHER(who)) && had_peer[OTHER(who)] -> end_instance(who)
+		:: alive && IS_LIVE(OTHER(prog)) && had_peer[OTHER(prog)] -> end_instance(prog)
 #endif
 		:: else
 		fi
@@ -262,28 +262,28 @@ inline take_left(who)
 }
 
 /* collectord/loop/fd_store.c: kept_resume() */
-inline resume(who)
+inline resume(prog)
 {
 	if
-	:: kept[who] ->
-		was_resumed[who] = true;
-		take_recorder(who);
-		if :: !alive -> end_instance(who) :: else fi
+	:: kept[prog] ->
+		was_resumed[prog] = true;
+		take_recorder(prog);
+		if :: !alive -> end_instance(prog) :: else fi
 	:: else
 	fi
 }
 
-inline send_keep(who)
+inline send_keep(prog)
 {
-	wants_keep[who] = false;
-	was_kept[who] = true;
-	notify ! keep, who
+	wants_keep[prog] = false;
+	was_kept[prog] = true;
+	notify ! keep, prog
 }
 
-inline send_drop(who)
+inline send_drop(prog)
 {
-	wants_drop[who] = false;
-	notify ! drop, who
+	wants_drop[prog] = false;
+	notify ! drop, prog
 }
 
 /* All that is its memory. A connection that it had accepted is gone, one in the backlog is not. */
@@ -369,7 +369,7 @@ end_down:
 	/* on_death(), of every instance with that pid */
 	:: atomic { up && !alive && IS_LIVE(0) -> end_instance(0) }
 	:: atomic { up && !alive && IS_LIVE(1) -> end_instance(1) }
-	/* session_check(), on_linger(): the command has ended, and nobody is in the backlog */
+	/* session_check(), on_linger(): the command has ended, and the backlog is empty */
 	:: atomic { up && !alive && !is_closing && !is_stopping && !hello[0] && !hello[1] &&
 		HAS_NOTHING(0) && HAS_NOTHING(1) ->
 		is_closing = true;
@@ -385,10 +385,10 @@ end_down:
 		assert(!was_kept[p] || (is_drained[ROW(p)] && !is_unknown[ROW(p)]));
 		assert(!is_drained[ROW(p)] || is_unknown[ROW(p)] || !has_row[ROW(p)] ||
 			(rows[p] == frames[p] && tail_rows[p] == tail[p]));
-		/* Not complete with fewer; who never was welcomed left no trace. */
+		/* Not complete with fewer; a program that was never welcomed left no trace. */
 		assert(!is_complete || (!has_row[ROW(p)] && !was_welcomed[p]) ||
 			(rows[p] == frames[p] && tail_rows[p] == tail[p]));
-		/* And complete when it is, whoever was killed. */
+		/* The verdict is complete if all is stored, whichever process was killed. */
 		assert(is_complete || is_unknown[0] || is_unknown[1])
 	}
 }

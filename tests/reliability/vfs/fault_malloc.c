@@ -28,7 +28,7 @@ static bool is_first_thread(void)
 	return which == FIRST;
 }
 
-/* ---- sites: who calls whom, down to the allocation ----------------------------------------- */
+/* ---- sites: the chains of callers down to the allocation ------------------------------------ */
 
 #define SITES (1u << 14)
 #define CALLERS_MAX 64

@@ -2,7 +2,8 @@
 /*
  * Linked into a program: with RTL_MALLOC="SITE,AT,SO_MANY" the AT-th allocation of that site and
  * some after it fail, in any thread. RTL_MALLOC_SITES names a file that in the end says whether
- * any failed, and how often each site has asked; with RTL_MALLOC_TRACE it tells on stderr who asked.
+ * any failed, and how often each site has asked; with RTL_MALLOC_TRACE it prints the callers to
+ * stderr.
  */
 #include <event2/event.h>
 #include <inttypes.h>

@@ -116,7 +116,7 @@ void unsynced_close(struct unsynced *file)
 	if (!file)
 		return;
 	pthread_mutex_lock(&lock);
-	/* What was not synced stays so; but while nobody watches there is nothing to remember. */
+	/* What was not synced stays so; but while no test watches there is nothing to remember. */
 	file->users--;
 	if (!file->users && !is_on) {
 		while (*at != file)
@@ -238,5 +238,6 @@ void unsynced_lose(uint64_t seed)
 		snprintf(shm, sizeof(shm), "%s-shm", f->path);
 		(void)unlink(shm); /* of a WAL there is none */
 	}
-	/* Kept: whoever writes now would write to a disk without power. */
+	/* The lock stays held, since a thread that wrote now would write to a disk without
+	 * power. */
 }

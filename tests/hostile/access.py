@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who may see what: every kind of user against everything there is to see, as a table.
+"""Which users may see what: every kind of user against everything there is to see, as a table.
 
 Each user has a job of its own. Cells of "other" are about the job of A, A's about that of B. What
 is hidden is hidden in the same words as what does not exist."""
@@ -19,7 +19,7 @@ A, B = User("A", 61901), User("B", 61902)
 NOBODY = User("nobody", 65534)
 UNMAPPED = User("unmapped uid", 61904)
 CONTAINER = User("container root", 61905, container=True)
-HOST = User("who serves a container", 61906)
+HOST = User("server of a container", 61906)
 
 COLUMNS = ("own", "other", "totals", "own db", "other db", "own -wal", "other -wal", "index",
            "own control", "other control", "own counters", "other counters", "closed own db",
@@ -122,40 +122,40 @@ class Matrix:
 
 
 def same_words(service, user, session):
-    """What @user is told about @session of somebody else is what is told about none."""
+    """What @user is told about @session of another user is what is told about none."""
     name, job, path = session["session"], session["job"], session["database"]
-    nobodys = "job-0123456789abcdef"
+    missing_name = "job-0123456789abcdef"
     asked = 0
-    for known, unknown in ((name, nobodys), (job, "a job of nobody")):
+    for known, unknown in ((name, missing_name), (job, "a job that is not there")):
         for verb in (["stat", "%s", "-n", "1"], ["stat", "%s", "--json", "-n", "1"],
                      ["stat", "--outstanding", "%s"], ["ctl", "status", "--session", "%s"],
                      ["ctl", "start", "--session", "%s"], ["ctl", "stop", "--session", "%s"],
                      ["summary", "%s"], ["info", "%s"], ["outstanding", "%s"],
                      ["query", "%s", "SELECT 1"]):
             answers = []
-            for who in (known, unknown):
-                said = service.rtl(user, *[part.replace("%s", who) for part in verb])
-                answers.append((said.returncode, said.stdout.replace(who, "X"),
-                                said.stderr.replace(who, "X")))
+            for which in (known, unknown):
+                said = service.rtl(user, *[part.replace("%s", which) for part in verb])
+                answers.append((said.returncode, said.stdout.replace(which, "X"),
+                                said.stderr.replace(which, "X")))
             if answers[0] != answers[1] or answers[0][0] == 0:
-                fail("rtl %s tells %s of a session of somebody else: %r" %
+                fail("rtl %s tells %s of a session of another user: %r" %
                      (" ".join(verb), user.name, answers))
             asked += 1
-    missing = os.path.join(os.path.dirname(path), nobodys + ".db")
+    missing = os.path.join(os.path.dirname(path), missing_name + ".db")
     for command in (["cat", "%s"], [service.program("rtl"), "query", "%s", "SELECT 1"]):
         answers = []
-        for who in (path, missing):
-            said = service.as_user(user, *[part.replace("%s", who) for part in command])
-            answers.append((said.returncode, said.stdout, said.stderr.replace(who, "X")))
+        for which in (path, missing):
+            said = service.as_user(user, *[part.replace("%s", which) for part in command])
+            answers.append((said.returncode, said.stdout, said.stderr.replace(which, "X")))
         if answers[0] != answers[1] or answers[0][0] == 0:
-            fail("a path tells %s of a session of somebody else: %r" % (user.name, answers))
+            fail("a path tells %s of a session of another user: %r" % (user.name, answers))
         asked += 1
-    print("%s: %d questions about a job of somebody else and about none have the same answers" %
+    print("%s: %d questions about a job of another user and about none have the same answers" %
           (user.name, asked))
 
 
 def unmapped(service, matrix):
-    """A collector inside of a user namespace, and somebody that has no uid in there."""
+    """A collector inside of a user namespace, and a user that has no uid in there."""
     socket, store = service.work + "/inner/rtl.sock", service.work + "/inside"
     os.mkdir(store, 0o711)
     os.chown(store, HOST.uid, HOST.uid)
@@ -188,10 +188,10 @@ def unmapped(service, matrix):
         return "refused" if words in said.stdout and trusted.returncode != 0 else "no"
 
     shim = service.spawn(UNMAPPED, "unmapped", dispatches=1000, rate=100000, socket=socket)
-    wait_for("a rank of nobody to be refused", lambda: service.has_said("refused: its uid is not"))
+    wait_for("a rank without a uid to be refused", lambda: service.has_said("refused: its uid is not"))
     reap(shim)
     if [name for name in os.listdir(store) if name.isdigit()]:
-        fail("somebody without a uid has a folder: %s" % os.listdir(store))
+        fail("a user without a uid has a folder: %s" % os.listdir(store))
     own = other = matrix.sessions[A.uid]
     for column in ("own", "other", "own counters", "other counters", "totals"):
         matrix.put(UNMAPPED, column, refused("stat", "--json", "-n", "1"))

@@ -35,7 +35,7 @@ class Confined(Supervised):
         self.unit = os.path.join(build, "systemd", "rtl-collectord.service")
         self.report = os.path.join(service.work, "denied")
         self.options = []  # of COLLECTORD_OPTIONS
-        self.is_root = False  # who starts it: behind the filter, without the unit's user
+        self.is_root = False  # started by root: behind the filter, without the unit's user
         super().__init__(service)
 
     def command(self, program):
@@ -151,7 +151,7 @@ class Life:
         print("killed and started again: its ranks come back")
 
     def damaged(self, job):
-        """The file of an open session is overwritten while nobody has it."""
+        """The file of an open session is overwritten while no process has it open."""
         path = self.session(A, job)["database"]
         reap(self.confined.process)
         with open(path, "r+b") as file:
@@ -236,8 +236,8 @@ EXCLUDED = {
 }
 INNER = "^(reliability|hostile)[.]"
 FILTERED = "^integration[.]|^reliability[.]kill_(collector|rank)_real$"
-# Only a collector of root's gives files away: SQLite its logs, to whom their file belongs, and asks not what
-# came of it; the collector what it makes for another user. The unit's user is not root.
+# Only a collector of root's gives files away: SQLite gives its logs to the owner of their file, and does
+# not check the result; the collector gives away what it makes for another user. The unit's user is not root.
 OF_ROOT = re.compile(r"^\d+ fchown\(")
 
 
@@ -278,8 +278,8 @@ def run_one(confined, folder, name, env):
 
 
 def run_tests(confined, build, wanted, excluded=(), prefix=""):
-    """How many. One after the other, in a folder of their own, so that they share no files with who
-    runs this test; all of them, whatever becomes of one. RTL_TEST_PART: those whose names it finds."""
+    """How many. One after the other, in a folder of their own, so that they share no files with the
+        caller of this test; all of them, whatever becomes of one. RTL_TEST_PART: those whose names it finds."""
     folder = tempfile.mkdtemp(dir=confined.service.work)
     with open(os.path.join(folder, "CTestTestfile.cmake"), "w", encoding="utf-8") as file:
         file.write('subdirs("%s")\n' % build)
@@ -293,13 +293,13 @@ def run_tests(confined, build, wanted, excluded=(), prefix=""):
 
 
 def leave_no_service(confined):
-    """A node of users alone: nobody answers for rtl there."""
+    """A node with collectors of users only: no service answers for rtl there."""
     confined.manager.close()
     leave_no_user()
 
 
 def put_in_front(confined, build):
-    """Who starts the build's collector starts it behind the filter, in this mount namespace."""
+    """A process that starts the build's collector starts it behind the filter, in this mount namespace."""
     real = os.path.join(confined.service.work, "real-collectord")
     front = os.path.join(confined.service.work, "front")
     program = os.path.join(build, "bin", "collectord")
@@ -320,7 +320,7 @@ def check_filter(confined):
     subprocess.run([sys.executable, os.path.join(HERE, "filtered.py"), confined.unit, report,
                     "/bin/bash", "-c", "chroot / true"], capture_output=True, check=False)
     if not any(" chroot(" in line for line in confined.denied(report)):
-        fail("the filter lets chroot() pass, or nobody hears of it")
+        fail("the filter lets chroot() pass, or does not report it")
 
 
 def suite(confined, build):

@@ -113,7 +113,7 @@ def caps(street):
         for one in greedy:
             one.end()
     street.check_fds("the end of the greedy", street.fds_with_honest)
-    said = [who for who, why in refusals(street, again=False) if why == "too many connections of this user"]
+    said = [user for user, why in refusals(street, again=False) if why == "too many connections of this user"]
     most = len(greedy) * (1 + (time.monotonic() - start) // REFUSAL_S)
     if len(set(said)) != len(greedy) or len(said) > most:
         fail("%d users refused 50 times each, said of %s" % (len(greedy), said))
@@ -142,7 +142,7 @@ def dawdle(pipe, path, count):
                 texts.add(refusal(connection))
                 connection.close()
                 slow[number] = connect(path)
-        time.sleep(0.001)  # the pace of somebody who has time
+        time.sleep(0.001)  # the pace of a client that has time
     pipe.recv()
     return sorted(text or "" for text in texts)
 
@@ -168,8 +168,8 @@ def slow(street):
 
 
 def spell(pipe, path, count):
-    """Questions byte by byte are answered, and frames that never end are refused, until told. Who had no
-    processor for one until then goes on until it has."""
+    """Questions byte by byte are answered, and frames that never end are refused, until told. A process
+    that had no processor time for one until then continues until it has."""
     spelled, begun, deadline = 0, [], None
     for _ in range(count):
         connection = connect(path)
@@ -216,7 +216,7 @@ def bytes_alone(street):
     if texts != {"a frame took longer than %d ms" % (1000 * FRAME_S_MAX)}:
         fail("frames without an end are refused with %s" % texts)
     if not all(spelled for spelled, _ in results):
-        fail("somebody spelled nothing: %s" % results)
+        fail("a user spelled nothing: %s" % results)
     street.check_fds("the end of the spellers", street.fds_with_honest)
     print("bytes: %d questions byte by byte answered, %d frames that never ended refused" %
           (sum(spelled for spelled, _ in results), SPELLERS * BEGUN))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Ranks in containers that have /run/rtl of the host and nothing else: they find the node's
-collector by themselves, are recorded as who and what they are on the host, and go on after the
+collector by themselves, are recorded with their uid and pid of the host, and go on after the
 collector was killed and started again.
 
 Of two kinds: with uids of its own (root inside is an ordinary user of the host), and with the

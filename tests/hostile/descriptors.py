@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Peers that pass descriptors nobody asked for: the collector has as many at the end as before.
+"""Peers that pass descriptors unasked: the collector has as many at the end as before.
 
 usage: descriptors.py --build DIR [--messages N]
 """
@@ -27,7 +27,7 @@ def pass_fds(connection, data, fds):
     except (BrokenPipeError, ConnectionResetError):
         return None
     except OSError as error:
-        # 6.16: who may not pass any is told; ETOOMANYREFS: the kernel's own limit in flight.
+        # 6.16 returns EPERM if none may be passed; ETOOMANYREFS: the kernel's own limit in flight.
         if error.errno in (1, 109):
             return 0
         raise

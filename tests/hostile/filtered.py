@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs a program behind the unit's filter of system calls, and as nobody else: filtered.py UNIT
+"""Runs a program behind the unit's filter of system calls, and as the same user: filtered.py UNIT
 REPORT PROGRAM [ARG...]. For collectors that a user starts: mounts, user and limits are his."""
 import os
 import sys

@@ -50,7 +50,7 @@ static void expect(struct fake_shim *shim, Rtl__Frame__BodyCase wanted, const ch
 		errx(1, "%s: answered with %d", what, reply->body_case);
 }
 
-/* Passed on to whom is executed, as a program without care has it. */
+/* Inherited by the program that is executed, as a program without care would have it. */
 static void let_inherit(int fd)
 {
 	(void)fcntl(fd, F_SETFD, 0);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A file system of a user's that leaves requests unanswered (hostile-fuse), and what can be held with it.
 
-Who waits for such a request waits in the kernel and cannot be killed; end() fails the request, and they go on.
+A process that waits for such a request waits in the kernel and cannot be killed; end() fails the requests.
 It ends with the test in any case: its server is a process of the test's pid namespace.
 """
 import mmap
@@ -59,7 +59,7 @@ class Fuse:
 
 
 def stuck_page(path):
-    """A page of a mapping of @path (a file "read"): who touches it waits."""
+    """A page of a mapping of @path (a file "read"): a thread that touches it waits."""
     fd = os.open(path, os.O_RDWR)
     page = mmap.mmap(fd, BLOCK, mmap.MAP_SHARED)
     os.close(fd)  # a FLUSH of this file is answered

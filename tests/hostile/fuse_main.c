@@ -4,7 +4,7 @@
  * mounts it there, then serves it as UID until it is killed. Every file of it is 1 MiB of zeros;
  * its name says what is never answered:
  *
- *   read    READ: a page of a mapping of it stays away, and who touches it waits in the kernel
+ *   read    READ: a page of a mapping of it stays away, and a thread that touches it waits in the kernel
  *   flush   FLUSH: close() of a descriptor of it does not return
  *   fsync   FSYNC
  *   plain   nothing: all is answered

@@ -20,7 +20,7 @@ from neighbours import HOSTILE_UID, Neighbour, fail, run, wait_for
 from rank import Rank
 
 RANKS = 8
-WAL_BYTES_MAX = 64 << 20  # past it the collector looks for who reads
+WAL_BYTES_MAX = 64 << 20  # past it the collector looks for readers
 FLOCK = "hhqqi4x"
 
 
@@ -83,7 +83,7 @@ def beside_held(street, fuse):
         for number in range(RANKS):
             if one.result() != "held":
                 fail("a rank has not come")
-            # A page is asked for once, whoever waits for it.
+            # The kernel requests a page once, however many threads wait for it.
             fuse.wait_held("read")
             one.tell()
         if one.result() != "dead":
@@ -145,7 +145,7 @@ def locks(street, arguments):
     bulk.wait()
     words = street.check_honest()
     street.stop()
-    print("%d locks and a reader that holds the log, who is named; %s" % (arguments.locks, words))
+    print("%d locks and a reader that holds the log is named; %s" % (arguments.locks, words))
 
 
 # ---- removal

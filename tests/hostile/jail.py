@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Mounts and processes that end with the test, however that ends.
 
-Who is killed from outside (by its time limit, say) ends nothing that it started, and a rank that
+A test that is killed from outside (by its time limit, say) ends nothing that it started, and a rank that
 dispatches until it is told would run for ever. Of a pid namespace the kernel ends all processes
 with the first one; that one ends with the process that was started as the test."""
 import ctypes

@@ -104,7 +104,7 @@ static void tell(const char *path, const struct lie *lie, uint32_t number)
 		.runtime = "a liar"};
 	int fd;
 
-	require(identity_read(&identity) == 0, "who we are");
+	require(identity_read(&identity) == 0, "our identity cannot be read");
 	memcpy(named.boot_id, identity.boot_id, sizeof(named.boot_id));
 	memcpy(named.token, identity.token, sizeof(named.token));
 	named.pid = identity.pid;

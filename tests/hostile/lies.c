@@ -129,7 +129,7 @@ static void put_cell(struct recorder *r, uint64_t number, const Rtl__Frame *fram
 	r->header->published = number;
 }
 
-/* Dispatches of shape @shape, which nobody may have defined. */
+/* Dispatches of shape @shape, which may be undefined. */
 static void put_dispatches(struct recorder *r, uint64_t number, uint32_t shape, uint32_t n)
 {
 	static struct dispatch_columns columns = {.tid = 77};
@@ -238,7 +238,7 @@ static void slot_numbers_again(struct recorder *r)
 		r->slots[i].seq = 7;
 }
 
-/* "In a frame that was published": nobody will ever see them. */
+/* "In a frame that was published": such slots are never read again. */
 static void slot_labels(struct recorder *r)
 {
 	fill_slots(r, SLOT_DONE);

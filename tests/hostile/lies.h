@@ -2,7 +2,7 @@
 #pragma once
 /*
  * What a recorder can say that is not so. Each lie is told in the recorder of a rank that is
- * killed then; the collector must find it out, or it harms nobody but that rank.
+ * killed then; the collector must find it out, or it harms only that rank.
  */
 #include "shim/record/recorder.h"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Recorders that are no recorders: refused, or they harm nobody.
+"""Recorders that are no recorders: refused, or they harm no other rank.
 
 usage: memfds.py --build DIR [--rounds N]
 """

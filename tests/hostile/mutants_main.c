@@ -3,7 +3,7 @@
  * hostile-mutants SOCKET SEEDS COUNT SEED: processes that greet as they should (mostly), then send
  * COUNT frames of SEEDS (u8 field of Frame, u32 length, body) made worse: fields, numbers, types
  * and lengths changed, sequences that jump, go back and repeat, second Hellos, wrong lengths of
- * frames. Who is closed comes back; some die, and their recorders are read. Says what became of it.
+ * frames. A closed peer reconnects; some die, and their recorders are read. Says what became of it.
  */
 #include <err.h>
 #include <errno.h>

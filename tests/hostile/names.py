@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Sessions whose every name is a stranger's (hostile_names.py): what rtl and the collector write
-about them is what each form promises, whoever reads it. Text holds no byte that steers a terminal,
+about them is what each form promises to every reader. Text holds no byte that steers a terminal,
 JSON and CSV are read back by parsers of others, no cell of a CSV is a formula, names of files are
-plain. Then the same of a database into which somebody wrote such texts wherever a text may stand."""
+plain. Then the same of a database into which another program wrote such texts wherever a text may stand."""
 import argparse
 import csv
 import html.parser

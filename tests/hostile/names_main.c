@@ -62,7 +62,7 @@ static ProtobufCBinaryData cut(ProtobufCBinaryData name, size_t max)
 	return name;
 }
 
-/* ---- who it says it is ---------------------------------------------------------------------- */
+/* ---- its identity --------------------------------------------------------------------------- */
 
 static void put(protobuf_c_boolean *has, ProtobufCBinaryData *field, ProtobufCBinaryData name)
 {

@@ -146,7 +146,7 @@ class Attack:
 
 
 class Street(Node):
-    """A collector that serves all, who is honest, and who is not."""
+    """A collector that serves all: honest ranks and others."""
 
     def __init__(self, build, work):
         os.chmod(work, 0o755)  # other uids pass
@@ -160,7 +160,7 @@ class Street(Node):
         self.is_sanitized = is_sanitized(super().program("collectord"))
 
     def program(self, name):
-        """A copy: not everybody may pass to where it was built."""
+        """A copy: other uids may not be able to reach the folder where it was built."""
         copy = os.path.join(self.bin, name)
         if not os.path.exists(copy):
             shutil.copy(super().program(name), copy)
@@ -191,12 +191,12 @@ class Street(Node):
     # ---- the honest
 
     def honest(self):
-        """They come, and for a while nobody else does."""
+        """They come, and for a while no other process does."""
         self.tenants = [Tenant(self, uid) for uid in HONEST_UIDS]
         for tenant in self.tenants:
             wait_for("rows of uid %d" % tenant.uid, tenant.is_there)
-        with self.attack("nobody") as nobody:
-            nobody.go_on()
+        with self.attack("no attack") as idle:
+            idle.go_on()
         self.fds_with_honest = self.fds()
 
     def attack(self, name):
@@ -214,7 +214,7 @@ class Street(Node):
             if self.databases(tenant.uid) != [tenant.database]:
                 fail("uid %d has other databases: %s" % (tenant.uid, self.databases(tenant.uid)))
             if tenant.sql("SELECT DISTINCT uid FROM rtl_process") != [(tenant.uid,)]:
-                fail("rows of somebody else in the database of uid %d" % tenant.uid)
+                fail("rows of another user in the database of uid %d" % tenant.uid)
         worst_us = max(one["acks"]["max_us"] for one in words)
         if worst_us > 1e6 * STALL_S_MAX:
             fail("a frame of an honest rank waited for %.1f s" % (worst_us / 1e6))

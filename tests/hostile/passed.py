@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Descriptors whose close waits for their sender: nobody else waits for it.
+"""Descriptors whose close waits for their sender: no other peer waits for it.
 
 usage: passed.py --build DIR [--rounds N]
 
-Sockets that linger for an hour with a byte that nobody acknowledges, and files of a file system that does
+Sockets that linger for an hour with a byte that is never acknowledged, and files of a file system that does
 not answer; in the first frame, in one behind it, in what the collector never reads.
 """
 import os

@@ -19,7 +19,7 @@ import subprocess
 from neighbours import HOSTILE_UID, connect, fail, run, told, wait_for
 from node import DEADLINE_S
 
-SECRET = "what somebody else wrote\n"
+SECRET = "what another user wrote\n"
 
 
 def look_at(path):
@@ -101,7 +101,7 @@ class Place:
 
 
     def must_serve_others(self, planted, words, serves_root=False):
-        """What lies in a place of root's worker, or of one that serves nobody, is left as it was, and keeps
+        """What lies in a place of root's worker, or of one that serves no user, is left as it was, and keeps
         no other tenant from its own."""
         before = {path: digest(path) for path in (planted, self.victim)}
         process = self.collector()
@@ -192,7 +192,7 @@ def of_the_socket(street):
 
 
 def of_servers(street):
-    """Somebody else listens there; so do we; nobody does any more."""
+    """Another collector listens there; then ours; then none."""
     place = Place(street, "socket is a live one of others")
     where = os.path.join(street.work, "stolen")
     os.mkdir(where)
@@ -271,7 +271,7 @@ def start_job(street, uid):
 
 
 def is_stored(path):
-    """A sealed database of all that the job did. Before it is sealed nobody looks."""
+    """A sealed database of all that the job did. It is not read before it is sealed."""
     try:
         if not os.path.isfile(path) or os.path.islink(path) or os.lstat(path).st_nlink > 1:
             return False

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A tenant at twenty times its quota beside seven honest ones: who pays is who is over.
+"""A tenant at twenty times its quota beside seven honest ones: only the noisy one pays.
 
 usage: quota.py --build DIR
 What the noisy tenant's ranks say they dispatched, what its databases have in their books, and what
@@ -119,13 +119,13 @@ def finish_honest(service, shims, job):
 
 
 def check_seen(service):
-    """Who is over quota is told so, and root; a neighbour is not. Who stood still for two seconds is
-    over it only once he goes on."""
+    """The user that is over quota is told so, and root; a neighbour is not. A user that paused for two
+        seconds is over it only once it continues."""
     for user in (None, NOISY):
-        wait_for("%s to be told who is over quota" % (user.name if user else "root"),
+        wait_for("%s to be told which user is over quota" % (user.name if user else "root"),
                  lambda u=user: is_over_quota(service, service.socket, u))
     if is_over_quota(service, service.socket, honest(0)):
-        fail("a neighbour is told who is over quota")
+        fail("a neighbour is told which user is over quota")
 
 
 def check_noisy(service, sent):
@@ -136,7 +136,7 @@ def check_noisy(service, sent):
         dispatched, stored, dropped, quota, other, line = books(service, NOISY.uid, job)
         log_granted, log_dropped = granted(service, names[job])
         if kernels is None:
-            kernels = dispatched  # nobody else knows
+            kernels = dispatched  # known only here
         if dispatched != kernels or dropped != quota or stored + dropped + other != dispatched:
             fail("%s: sent %d, books %s" % (job, kernels, (dispatched, stored, dropped, quota)))
         if not dropped or "INCOMPLETE: %d dispatched" % dispatched not in line or \

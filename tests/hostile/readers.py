@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Who asks without end, and who does not read the answers: commits go on, memory is bounded.
+"""Clients that ask without end, and clients that do not read the answers: commits go on, memory is bounded.
 
 usage: readers.py --build DIR [--askers N] [--rows N]
 
@@ -35,7 +35,7 @@ def never_read(pipe, path, count):
                 asked += connection.send(QUESTION * 500) // len(QUESTION)
             except OSError:  # it takes no more, or has hung up
                 pass
-        time.sleep(0.001)  # the pace of somebody who has time
+        time.sleep(0.001)  # the pace of a client that has time
     pipe.recv()
     return asked
 

@@ -13,7 +13,7 @@ import time
 from neighbours import HOSTILE_UID, Database, fail, run, wait_for
 from node import STALL_S_MAX, is_long, reap
 
-TOOL_S_MAX = 1000  # who takes longer hangs; with all rounds a file has ten million rows
+TOOL_S_MAX = 1000  # a tool that takes longer hangs; with all rounds a file has ten million rows
 
 
 class Liars(Database):
@@ -64,7 +64,7 @@ def tell_all(liars, first):
         liars.start(lie, rank)
     liars.welcomed()
     waiting = [rank for rank, (lie, _) in enumerate(liars.lies, first) if lie == "submitted"][0]
-    wait_for("a look at who lives", lambda: liars.has(
+    wait_for("a scan of the live ranks", lambda: liars.has(
         """SELECT 1 FROM rtl_in_flight f JOIN rtl_process p ON p.id = f.process_id
         WHERE rank = %d""" % waiting))
     seconds = liars.kill()

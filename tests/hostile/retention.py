@@ -146,7 +146,7 @@ def plant(stock, work):
         os.unlink(path)
     os.symlink(precious, paths[1])
     with open(paths[2], "w", encoding="ascii") as file:
-        file.write("somebody's notes\n" * 100)
+        file.write("notes of a user\n" * 100)
     shutil.chown(paths[2], os.stat(paths[0]).st_uid)
     os.link(paths[0], paths[3])  # then the first one has two names, too
     shutil.copyfile(precious, paths[4])
@@ -204,13 +204,13 @@ def by_size(service, stock):
         fail("a session went that was being read")
     reader.close()
     if stock.there(SINGLE) != [True] or not all(stock.there(SMALL)):
-        fail("who had less than its share lost something")
+        fail("the user with less than its share lost something")
     left = stock.there(GREAT)[1:]
     if left != sorted(left) or all(left) or stock.bytes(GREAT) < limit * MIB // 8:
         fail("of the one that had most is left: %s" % left)
     check_told(service, stock)
     stop(process)
-    process = start(service, *options)  # nobody reads it any more
+    process = start(service, *options)  # no process reads it any more
     stop(process)
     return removed
 
@@ -228,7 +228,7 @@ def run_pass(service, process, options, most_bytes):
 
 
 def check_told(service, stock):
-    """rtl ls and rtl summary, to whom it was."""
+    """rtl ls and rtl summary of the user that it belonged to."""
     gone = [os.path.basename(p)[:-3] for p in stock.paths[GREAT] if not os.path.lexists(p)]
     told = [s for s in service.sessions(GREAT)[GREAT.uid] if s["state"] == "removed"]
     if {s["session"] for s in told} != set(gone) or not all(
@@ -351,8 +351,8 @@ def for_room(service, stock):
 
 
 def leave_free(disk, mib):
-    """Somebody's file takes the rest; it is made anew."""
-    path = os.path.join(disk, "somebody's")
+    """Another user's file takes the rest; it is made anew."""
+    path = os.path.join(disk, "a-file-of-another-user")
     if os.path.lexists(path):
         os.unlink(path)
     found = os.statvfs(disk)
@@ -367,7 +367,7 @@ def closed_mib(stock):
 
 
 def others_fill(service, small, disk, process):
-    """What fills the disk is not ours: nothing goes while nobody stores, nor where it is no help."""
+    """What fills the disk is not ours: nothing goes while no session stores, nor where it is no help."""
     options = ("--keep-free", "32", "--quota-disk", "0")
     before = small.there(GREAT)
     # 32 have to stay, 16 are the reserve's, 20 more are wanted: then some 18 are left of what is closed
@@ -376,14 +376,14 @@ def others_fill(service, small, disk, process):
     process = start(service, *options)
     stop(process)
     if small.there(GREAT) != before or not small.check_whole():
-        fail("sessions went for a disk that others fill, with nobody who stores")
+        fail("sessions went for a disk that others fill, while no session stores")
     process = start(service, *options)
     kernels = run_rank(service, SINGLE, "goes on")
     stop(process)
     after = small.there(GREAT)
     line, = [s[0] for s in ask(service, "SELECT completeness FROM session WHERE job = 'goes on'")]
     if not sum(before) > sum(after) > 0 or " complete: %d " % kernels not in line:
-        fail("for who stores went %d of %d; %s" % (sum(before) - sum(after), sum(before), line))
+        fail("for a session that stores went %d of %d; %s" % (sum(before) - sum(after), sum(before), line))
     path = leave_free(disk, 32 + 16 - closed_mib(small) - 4)
     process = start(service, *options)
     shim = service.spawn(SINGLE, "waits", "--polite")
@@ -503,7 +503,7 @@ def check(service, _options):
     room = for_room(service, stock)
     print("retention: of %d closed sessions %d went for size, over two kills; 5 for age; a live one "
           "over 4 MiB of disk: %d stored, %d counted, %d KiB; %d went for room, before anything "
-          "waited, none for somebody's files" % (sum(COUNTS.values()) + 4, removed, stored, dropped, size >> 10, room))
+          "waited, none for files of others" % (sum(COUNTS.values()) + 4, removed, stored, dropped, size >> 10, room))
 
 
 if __name__ == "__main__":

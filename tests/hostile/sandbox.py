@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Runs a program as the unit would have it run: sandbox.py UNIT REPORT STATE PROGRAM [ARG...]
 
-As root, and then as nobody special: mounts, capabilities, limits and system calls are what UNIT
+As root, and then as an ordinary user: mounts, capabilities, limits and system calls are what UNIT
 says. What the filter of system calls does not let pass fails with EPERM, and is a line in REPORT.
 STATE is the folder that stays writable. The program keeps the pid of this script. Options of UNIT
-that are not known here are refused: whoever hardens the unit has it tried here, too."""
+that are not known here are refused: a new option of the unit is tested here, too."""
 import ctypes
 import fcntl
 import os
@@ -191,11 +191,11 @@ def install(program):
     return call(LIBC.syscall, 317, set_filter, new_listener, header)
 
 
-# ---- who hears of it ----------------------------------------------------------------------
+# ---- the listener --------------------------------------------------------------------------
 
 
 def listen(fd, report):
-    """Says who was refused what until nobody is left."""
+    """Reports each refused call and its process until no process is left."""
     receive, send = 0xC0502100, 0xC0182101
     name_of = {number: name for name, number in numbers().items()}
     poll = select.poll()
@@ -238,8 +238,8 @@ def become_listener(channel, report):
 
 
 def start_listener(report):
-    """In a process that is nobody's child; the other end of how it is given its descriptor.
-    A program of its own: whoever looks for a collector by its words finds one."""
+    """In a process that is no child of the test's; the other end of how it is given its descriptor.
+        A program of its own: a search for a collector by its command line finds one."""
     ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     child = os.fork()
     if child:

@@ -32,7 +32,7 @@ def enter():
 
 
 def leave_no_user():
-    """From here on the user rtl exists no more: who is root and starts a collector stays root."""
+    """From here on the user rtl does not exist: a collector that root starts stays root."""
     for path, _ in USER_LINES:
         # What enter() has put there: over a file that is gone nothing can be mounted.
         subprocess.run(["umount", path], stderr=subprocess.DEVNULL, check=False)
@@ -58,7 +58,7 @@ def put_over(path, lines):
 
 
 class User:
-    """Somebody on the node. @container: root in a user namespace of its own."""
+    """A user on the node. @container: root in a user namespace of its own."""
 
     def __init__(self, name, uid, group=False, container=False):
         self.name, self.uid, self.container = name, uid, container
@@ -71,7 +71,7 @@ class User:
 
 
 class Service:
-    """A folder that everybody may pass, with what users run, a socket and a store."""
+    """A folder that all users may pass, with what they run, a socket and a store."""
 
     def __init__(self, build):
         self.work = tempfile.mkdtemp(prefix="rtl-hostile-")
@@ -132,7 +132,7 @@ class Service:
         return self.as_user(user, self.program("rtl"), *arguments, socket=socket)
 
     def control(self, user, *arguments):
-        """rtl ctl, once more as long as a rank stands still: it says who has not answered in time."""
+        """rtl ctl, once more as long as a rank stands still: it names the ranks that have not answered in time."""
         said = None
 
         def is_answered():

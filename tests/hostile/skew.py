@@ -6,7 +6,7 @@ end as they would without us.
 usage: skew.py --build DIR
 
 Hellos and requests by hand; then a real program with the real shim, between which and the
-collector somebody changes what they say to each other.
+collector a relay changes what they say to each other.
 """
 import os
 import signal
@@ -22,7 +22,7 @@ from node import DEADLINE_S
 PR_SET_PDEATHSIG = 1
 OURS = 1  # proto/base/limits.h: PROTO_VERSION_MIN and _MAX
 ANY = b"\x00\xff" * 500
-# Fields that nobody knows yet: of each wire type, and one that is there twice.
+# Fields that no version knows yet: of each wire type, and one that is there twice.
 UNKNOWN = {100: 7, 101: b"later", 2047: ANY, 536870911: 1}
 UNKNOWN_RAW = wire.encode("Frame", UNKNOWN) + wire.encode("Frame", {101: b"again"}) + \
     wire.varint(102 << 3 | wire.FIXED64) + bytes(8) + wire.varint(103 << 3 | wire.FIXED32) + bytes(4)
@@ -120,7 +120,7 @@ def tools(_pipe, path):
     return sorted(set(texts))
 
 
-# ---- somebody in between -----------------------------------------------------------------------
+# ---- a relay in between -------------------------------------------------------------------------
 
 
 def add_inside(frame, extra):
@@ -205,7 +205,7 @@ BETWEEN = {
     "shim with unknown fields": (lambda data: add_inside(data, UNKNOWN_RAW), same, True),
     "collector N+1": (same, welcomed_with({"version": 2}), False),
     "collector with unknown fields": (same, welcomed_with(UNKNOWN), True),
-    "collector says what nobody knows": (
+    "collector says an unknown frame": (
         same, before(framed(wire.encode("Frame", {77: ANY}))), False),
     "collector says no frame": (same, before(b"\xff" * 64), False),
     "collector says an endless refusal": (
@@ -213,8 +213,8 @@ BETWEEN = {
 }
 
 
-def somebody_between(street, number, name):
-    """The path where a shim finds who changes what is said."""
+def start_relay(street, number, name):
+    """The path of the relay that changes what a shim and the collector say."""
     to_collector, to_shim, _ = BETWEEN[name]
     at = os.path.join(street.work, "between.%d" % number)
     street.neighbour(0, between, at, to_collector, to_shim).result()
@@ -256,9 +256,9 @@ def is_soon_stored(street, name, count):
 
 def programs(street):
     for number, (name, (_, _, is_stored)) in enumerate(BETWEEN.items()):
-        at = somebody_between(street, number, name)
+        at = start_relay(street, number, name)
         # One that ends before the collector has said its first word has nothing to say, and what it
-        # left is of a process that still lives: of who is between. Then another one is run, for longer.
+        # left is of a process that still lives: of the relay. Then another one is run, for longer.
         for attempt in range(20):
             job = "%s %d" % (name, attempt)
             count, said = program(street, at, job, 10 << min(attempt, 8))

@@ -72,7 +72,7 @@ class StuckFolder:
         return -38, b""  # ENOSYS
 
     def release(self):
-        """Every request fails from now on: who waits goes on."""
+        """Every request fails from now on: waiting threads continue."""
         LIBC.umount2(self.path.encode(), 1 | 2)
         os.close(self.device)
 

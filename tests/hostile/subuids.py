@@ -14,7 +14,7 @@ HANDED_ON = 400000  # of a program's user: a container a block
 
 
 def hold_as(street, uids, most):
-    """Each of @uids takes what it can: how many they have in all, and who holds them."""
+    """Each of @uids takes what it can: how many they have in all, and the processes that hold them."""
     held, total = [], 0
     for uid in uids:
         held.append(street.neighbour(uid, hold, most))

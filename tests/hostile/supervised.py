@@ -92,7 +92,7 @@ def watchdog(supervised):
     reap(supervised.process)
     print("fed while the disk fails")
 
-    # A tenant's store that hangs is given up by the supervisor, and keeps nobody from being served.
+    # A tenant's store that hangs is given up by the supervisor, and keeps no other user from being served.
     supervised.start("collectord-faults", {"RTL_FAULT": "before_commit:5:hang"})
     wait_for("the worker to be given up",
              lambda: service.has_said("uid %d: its worker does not answer" % A.uid))

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""A tenant is a process: what holds up one user's worker holds up nobody else.
+"""A tenant is a process: what holds up one user's worker holds up no other user.
 
 usage: tenants.py linger|flush|log|recorder|kills|door|many|crowd|index --build DIR
   linger  connections that hold a socket whose close waits for ten minutes, hung up unread
   flush   the same with a file of a mount that never answers FLUSH
   log     the attacker reads the log of its own database with O_DIRECT into a page that never comes,
-          so that who writes to it waits
+          so that its writer waits
   recorder  the same with the memory of its own rank's recorder, which then dies
   kills   supervisor, workers and all of them are killed again and again, under tenants that store
   door    a rank is killed while its first connection waits for a worker that is killed, too: the next worker
@@ -310,8 +310,8 @@ def many(service):
     for pid in workers_of(process.pid):
         os.kill(pid, signal.SIGKILL)
     for user in users:
-        wait_for("what was closed", lambda who=user: sum(
-            s["state"] == "closed" for s in service.sessions(who).get(who.uid, [])) == each)
+        wait_for("what was closed", lambda u=user: sum(
+            s["state"] == "closed" for s in service.sessions(u).get(u.uid, [])) == each)
     print("%d tenants with %d ranks each: %d dispatched, all stored; supervisor %.1f MiB, a worker with "
           "nothing open %.1f, %d workers that store %.1f at most" % (
               len(users), each, kernels, *sizes, len(busy), max(busy)))
@@ -321,7 +321,7 @@ def question_of(service, user):
     """A connection of that user's, over which a tool has asked."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.settimeout(DEADLINE_S)
-    os.seteuid(user.uid)  # the kernel takes down who connects
+    os.seteuid(user.uid)  # the kernel records the uid that connects
     try:
         connection.connect(service.socket)
     finally:
@@ -357,7 +357,7 @@ def crowd(service):
     for connection in held:
         connection.close()
     for user in users[WORKERS_MAX - 1:]:
-        wait_for(user.name + " to be served", lambda who=user: is_answered(question_of(service, who)))
+        wait_for(user.name + " to be served", lambda u=user: is_answered(question_of(service, u)))
     if len(workers_of(process.pid)) > WORKERS_MAX:
         fail("there are %d workers" % len(workers_of(process.pid)))
     shim.terminate()
@@ -419,14 +419,14 @@ def index(service):
         if not i % 2:
             os.kill(writer, signal.SIGKILL)
         for user in users:
-            wait_for("a session in index.db", lambda who=user, n=i: is_listed(service, who, "index %d" % n))
+            wait_for("a session in index.db", lambda u=user, n=i: is_listed(service, u, "index %d" % n))
 
     # Root is told of all that was closed or removed, also of tenants whose workers have gone, and once.
     def told():
         return sorted((s["uid"], s["state"], s["job"]) for all in service.sessions().values() for s in all)
     for user in users:
-        wait_for("sessions to be removed", lambda who=user: sum(
-            uid == who.uid and state == "closed" for uid, state, _ in told()) == 3)
+        wait_for("sessions to be removed", lambda u=user: sum(
+            uid == u.uid and state == "closed" for uid, state, _ in told()) == 3)
     before = told()
     for pid in workers_of(process.pid):
         os.kill(pid, signal.SIGKILL)
@@ -456,14 +456,14 @@ def index(service):
     process.wait(DEADLINE_S)
     count = check_index(service, users)
 
-    # As an older rtl leaves it: one index of all. What went is still told to whom it was.
+    # As an older rtl leaves it: one index of all. A user is still told of its sessions that went.
     for user in users:
         os.unlink("%s/.index-%d" % (service.store, user.uid))
     process = service.start()
     for user in users:
         went = sum(state == "removed" for uid, state, _ in before if uid == user.uid)
-        wait_for("the history of a tenant", lambda who=user, least=went: sum(
-            s["state"] == "removed" for s in service.sessions(who).get(who.uid, [])) >= least)
+        wait_for("the history of a tenant", lambda u=user, least=went: sum(
+            s["state"] == "removed" for s in service.sessions(u).get(u.uid, [])) >= least)
     process.send_signal(signal.SIGTERM)
     process.wait(DEADLINE_S)
     if check_index(service, users) != count:

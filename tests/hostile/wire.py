@@ -2,7 +2,7 @@
 """Frames by hand: what no library would say.
 
 The names and numbers are those of proto/wire/rtl.proto, which is read. A message is a dict {field:
-value}, a repeated field a list; a number instead of a field's name is a field that nobody knows.
+value}, a repeated field a list; a number instead of a field's name is an unknown field.
 """
 import os
 import re

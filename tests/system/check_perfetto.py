@@ -48,7 +48,7 @@ def fields(data):
     return found
 
 
-# What Perfetto's own .proto files have; a field that they lack is one that nobody reads.
+# What Perfetto's own .proto files have; a field that they lack is one that it ignores.
 KNOWN = {
     "packet": {6, 8, 10, 11, 12, 13, 53, 58, 59, 60, 87},
     "track": {1, 2, 3, 4, 5, 8, 14, 15},

@@ -99,7 +99,7 @@ samples_show_progress() { # three, in a file
 	grep -aq 'SIMULATED' screen
 	# What was asked for is still to be seen when the screen is gone.
 	sed -n '/\x1b\[?1049l/,$p' screen | grep -aq '^RANK  GPU'
-	# q ends it long before 1000 samples; a terminal that nobody knows, or without a cursor, gets the
+	# q ends it long before 1000 samples; an unknown terminal, or one without a cursor, gets the
 	# batch form.
 	(wait_until grep -aqs 'KERNELS/s' quit && printf q) | TERM=xterm timeout 300 \
 		script -qfec "$(printf 'exec %q stat -n 1000 -i 1' "$rtl")" quit >/dev/null
@@ -138,7 +138,7 @@ samples_show_progress() { # three, in a file
 
 @test "no collector: one line and status 1" {
 	for words in "stat -n 1" "stat -n 1 --json" "ctl status" "stat -n 1 --socket $work/none" "ls --socket $work/none"; do
-		run --separate-stderr env RTL_SOCKET="$work/nobody.sock" "$rtl" $words
+		run --separate-stderr env RTL_SOCKET="$work/none.sock" "$rtl" $words
 		[ "$status" -eq 1 ]
 		[ -z "$output" ]
 		[ "$(wc -l <<<"$stderr")" -eq 1 ]

@@ -99,7 +99,7 @@ no_control_bytes() { # of a text with several lines
 	[[ $output != *LOSSES* ]]
 }
 
-@test "who exits with a status above 128 was not killed" {
+@test "a process that exits with a status above 128 was not killed" {
 	fixture clean
 	# As sys.exit(-1) and MPI_Abort() do; a shell says 137 of a child that was killed.
 	sqlite3 clean.db "UPDATE rtl_process SET exit_status = iif(id = 1, 255, 137);
@@ -136,7 +136,7 @@ no_control_bytes() { # of a text with several lines
 	[ "$(jq -c '[.live,.complete]' <<<"$output")" = "[true,false]" ]
 }
 
-@test "times that nobody measured are - and null, never 0" {
+@test "times that were not measured are - and null, never 0" {
 	fixture clean
 	sqlite3 clean.db "UPDATE rtl_dispatch SET untimed = 5, start = NULL, duration = NULL
 		WHERE shape_id IN (SELECT id FROM rtl_shape WHERE process_id = 2)"
@@ -146,7 +146,7 @@ no_control_bytes() { # of a text with several lines
 	run -0 "$rtl" summary --by rank clean.db
 	grep -Eq '^1,000( +-){8} +rank 1$' <<<"$output"
 	"$rtl" summary --by rank --json clean.db | jq -e '.groups[] | select(.rank == 1) | [.total_ns, .pct] == [null, null]'
-	# Copies that were asked for and not timed took time, and nobody knows how much.
+	# Copies that were asked for and not timed took time, and how much is unknown.
 	sqlite3 clean.db "INSERT INTO rtl_copy_base (process_id, number, tid, submit_ns, bytes, how, direction)
 		VALUES (1, 1, 7, 5000000000, 4096, 'async', 'h2d')"
 	"$rtl" summary --json clean.db | jq -e '.reason.all | [.exposed_memcpy_pct, .total_memcpy_pct] == [null, null]'

@@ -147,7 +147,7 @@ END
 	[ "$(grep -c '^rtl: cannot record: File too large; the program runs unobserved$' <<<"$stderr")" -eq 1 ]
 	[[ ${stderr_lines[-1]} == "SIMULATED INCOMPLETE: 50 dispatched, 50 stored, "*", 1 process not recorded" ]]
 	[ "$(sql a.db "SELECT count FROM rtl_loss WHERE reason = 'processes_unseen'")" -eq 1 ]
-	# Nobody else is there.
+	# No other process is there.
 	run -3 --separate-stderr "$rtl" run --strict -o b.db --device soft \
 		bash -c 'ulimit -f 16384 && env -u SOFTGPU_TRUTH "$0" --dispatches 50' "$demo"
 	[[ ${stderr_lines[-1]} == "INCOMPLETE: 0 dispatched, "*", 1 process not recorded" ]]
@@ -159,7 +159,7 @@ END
 		(ulimit -f 16384 && env -u SOFTGPU_TRUTH "$0" --dispatches 50) && wait_until missing true &&
 		"$rtl" stat --batch --count 1' "$demo"
 	[[ $output == *" 0 lost !"*"SIMULATED INCOMPLETE: "*", 1 process not recorded, not closed"* ]]
-	# One that nobody asked for is not missing.
+	# A process that was not asked for is not missing.
 	run -0 --separate-stderr "$rtl" run --strict --ranks 0 -o c.db --device soft bash -c 'RTL_RANK=0 "$0" --dispatches 5 &&
 		ulimit -f 16384 && RTL_RANK=1 env -u SOFTGPU_TRUTH "$0" --dispatches 5' "$demo"
 	[[ ${stderr_lines[-1]} == "SIMULATED complete: 5 dispatched, 5 stored" ]]
@@ -258,7 +258,7 @@ END
 		env XDG_RUNTIME_DIR= "$rtl" run -o closed/t.db true
 	[ "$status" -eq 125 ]
 	[[ $output == *closed/t.db*ermission* ]]
-	# Where nobody named it, the job runs, and is told how.
+	# If no file was named, the job runs, and is told how.
 	cd closed
 	run setpriv --reuid $uid --regid $uid --clear-groups \
 		env XDG_RUNTIME_DIR= "$rtl" run --private true
@@ -427,7 +427,7 @@ sys.exit(subprocess.run(sys.argv[2:], preexec_fn=lambda: resource.setrlimit(
 	[ "$of_sqlite" -gt 0 ]
 }
 
-@test "whoever ends rtl while its collector says nothing does not wait for it, and leaves none" {
+@test "rtl run that is interrupted does not wait for a silent collector, and leaves none" {
 	rtl=$(lonely)
 	cp "$libdir/librtl-shim.so" lonely/lib/
 	mkfifo gate
@@ -463,7 +463,7 @@ sys.exit(subprocess.run(sys.argv[2:], preexec_fn=lambda: resource.setrlimit(
 	[ -z "$output" ]
 }
 
-@test "whoever ends rtl while it starts leaves the file free" {
+@test "rtl run that is interrupted while it starts leaves the file free" {
 	# At each thing that can be seen of a start.
 	cat >ended.py <<-'PYTHON'
 		import glob, os, pathlib, signal, subprocess, sys, time
@@ -548,7 +548,7 @@ os.execv(sys.argv[1], sys.argv[1:])' "$rtl" run -q -o a.db sh -c 'exit 7'
 	[ -e a.db ]
 }
 
-@test "nobody reads stderr: no reason not to run, nor for another exit status" {
+@test "a stderr that is not read stops no run and changes no exit status" {
 	cat >unread.py <<-'PYTHON'
 		import os, subprocess, sys
 		reader, writer = os.pipe()
@@ -646,7 +646,7 @@ is_alone() { # a.db; the collector goes after it has told rtl
 	[ "$(stat -c %a run/rtl)" = 700 ]
 }
 
-@test "a mode that nobody knows, a socket without a path: usage, before anything starts" {
+@test "an unknown mode or a socket without a path is a usage error before anything starts" {
 	run -125 --separate-stderr "$rtl" run -m bogus -o a.db touch ran
 	[[ $stderr == *bogus* ]]
 	run -125 --separate-stderr "$rtl" run --socket '' touch ran

@@ -147,7 +147,7 @@ for row in json.load(sys.stdin)["ranks"]:
 	[[ $output == *"have ranks that are not in here (63: 2 of 9)"* ]]
 	run -3 "$rtl" collectives --strict missing.db
 	[[ $output == *"--strict: ranks lack collectives"* ]]
-	# Nobody writes the file: who has not ended by it does not live for that.
+	# The file has no writer: a process without an end in it is not alive for that.
 	sqlite3 missing.db "UPDATE rtl_process SET exit_status = 255 WHERE rank = 0;
 		UPDATE rtl_process SET ended = NULL, exit_status = NULL WHERE rank = 1"
 	equals "$(columns missing.db missing rank process | sort -u)" "0|exited 255
@@ -177,7 +177,7 @@ send/recv group|0|16|int8|4|10000|10000|1|0.75|1.6|timed
 ncclAllToAllv|2|1|uint8|4|2000000|100000|20|15|2.5|timed
 ncclReduceScatter|3|1|float8e4m3|4|100000|10000|10|7.5||timed
 send/recv|1|1|float8e5m2|2|50000|50000|1|1||timed"
-	# Who sends is not late: a send and its receive rank nobody.
+	# A sender is not late: a send and its receive rank no one.
 	[ "$(columns groups.db ranks num_collectives | sort -u)" = 4 ]
 	run -0 "$rtl" collectives --operation reducescatter groups.db
 	[[ $output == *ncclReduceScatter* && $output != *ncclAllToAllv* ]]

@@ -42,7 +42,7 @@ def main():
         fail("nothing to compare")
     if untimed:
         if any(r[5] is not None or r[6] is not None for r in rows):
-            fail("times that nobody asked for")
+            fail("times that were not asked for")
         print("compared %d copies without times" % len(rows))
         return
     with open(args[2], newline="", encoding="utf-8") as file:

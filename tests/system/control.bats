@@ -49,7 +49,7 @@ more_than() { [ "$(sql t.db 'SELECT count(*) FROM rocpd_op')" -gt "$1" ]; } # mo
 	train --ranks 1,3
 	filtered t.db "$(count 'o.rank IN (1, 3)')"
 	[ "$(sql t.db 'SELECT group_concat(DISTINCT rank) FROM (SELECT rank FROM rocpd_op ORDER BY rank)')" = 1,3 ]
-	[ "$(sql t.db 'SELECT count(*) FROM rtl_process')" -eq 4 ] # who is left out says Hello
+	[ "$(sql t.db 'SELECT count(*) FROM rtl_process')" -eq 4 ] # ranks that are left out say Hello
 	compare t.db
 
 	train --gpus 1
@@ -279,7 +279,7 @@ start_rank() { # start_rank RANK: a dormant one of the session "late"
 	ranks+=($!)
 }
 
-@test "who comes later hears it; a collector that was killed is no reason to record" {
+@test "a rank that comes later hears of the control; a killed collector is no reason to record" {
 	export RTL_SOCKET=$work/c.sock RTL_JOB_ID=late
 	serve
 	eval "$("$rtl" env --device soft --socket "$work/c.sock" --job late --dormant)"

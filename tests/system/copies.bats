@@ -31,7 +31,7 @@ counter() { # counter NAME
 	[ "$(sql t.db "SELECT group_concat(x, ' ') FROM (SELECT DISTINCT direction || '/' ||
 		coalesce(source_gpuId, '-') || '/' || coalesce(target_gpuId, '-') || '/' || how AS x
 		FROM rtl_copy ORDER BY 1)")" = "d2d/0/0/async d2d/0/0/rect d2h/0/-/async d2h/0/-/rect h2d/-/0/async h2d/-/0/rect p2p/0/1/async" ]
-	# Copies within a GPU are kernels of the runtime's own, on queues that nobody sees: as long as those.
+	# Copies within a GPU are kernels of the runtime's own, on queues that no tool sees: as long as those.
 	[ "$(sql t.db "SELECT count(*) FROM rtl_copy WHERE how = 'async' AND direction = 'd2d' AND end_ns - start_ns = 2000")" -gt 0 ]
 	[ "$(sql t.db 'SELECT count(*) FROM rtl_copy WHERE tid = 0 OR submit_ns = 0')" -eq 0 ]
 }
@@ -106,7 +106,7 @@ has_times() {
 copies = json.load(sys.stdin)["copies"]
 assert sum(c["calls"] for c in copies) == 32, copies
 assert all(c["gb_per_s"] > 0 for c in copies), copies' <<<"$output"
-	# Nothing of it where nobody copies.
+	# Nothing of it without copies.
 	$rtl run -o none.db --device soft -- "$demo" --ranks 1 --dispatches 10 >/dev/null
 	run -0 "$rtl" summary none.db
 	[ "$(sql none.db 'SELECT count(*) FROM rtl_copy')" -gt 0 ] || ! grep -q '^COPIES' <<<"$output"

@@ -138,7 +138,7 @@ b|c|step|100000"
 	run -4 --separate-stderr "$rtl" diff --allow all b.db a.db
 }
 
-@test "who is who: by rank and GPU, whatever their numbers" {
+@test "lanes of two runs are paired by rank and GPU, whatever their numbers" {
 	fixture a again=gpu
 	fixture b again=process
 	# Two GPUs of a process are not two processes of a rank, of which one leads.
@@ -277,7 +277,7 @@ b|c|step|100000"
 @test "one run without steps, names of strangers, a thousand ranks" {
 	fixture a markers=0 steps=2
 	fixture b markers=0 steps=2 gemm=500
-	# Too short for a period: the run is the step, and how much runs differ nobody knows.
+	# Too short for a period: the run is the step, and how much runs differ is unknown.
 	run -0 "$rtl" diff a.db b.db
 	grep -q '(how much runs differ is not known)' <<<"${lines[-1]}"
 	run -5 "$rtl" diff --threshold 1 a.db b.db

@@ -98,7 +98,7 @@ def plain(tree):
             # In the step itself, without a call; and on a thread without ranges.
             tree.run(rank, 1, at + 850, 5, at + 840, number + 1)
             tree.run(rank, 1, at + 860, 7, at + 840, None, None, 8)
-    # Rank 1 died in a step: what it had done counts, how long it took nobody knows.
+    # Rank 1 died in a step: what it had done counts, how long it took is unknown.
     tree.range(1, 9, "step", 2000, None)
     tree.run(1, 1, 2010, 3, 2005, 9)
 

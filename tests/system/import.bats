@@ -259,7 +259,7 @@ tool_trace() { # tool_trace KIND OUT
 	[ "$(sql t.db 'SELECT max(gridX % workgroupX) FROM rocpd_op WHERE workgroupX > 0')" = 0 ]
 	run -0 --separate-stderr "$rtl" summary t.db
 	[ "${lines[0]}" = "imported: 30 kernels; what rocmProfileData lost is unknown" ]
-	# When it was nobody knows.
+	# When it was is unknown.
 	[ "${lines[1]}" = "session t  took 3.380 s" ]
 	sqlite3 m.rpd 'UPDATE rocpd_op SET "end" = start - 1 WHERE id = 7'
 	run -1 --separate-stderr "$rtl" import -o bad.db m.rpd

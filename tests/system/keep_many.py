@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""keep_many.py N: has who started this collector keep N descriptors (sd_notify's FDSTORE).
+"""keep_many.py N: has the manager of this collector keep N descriptors (sd_notify's FDSTORE).
 keep_many.py full: leaves no room for a message to it, as any user can."""
 import os
 import socket

@@ -6,7 +6,7 @@ load keeper.bash
 
 bats_require_minimum_version 1.5.0
 
-# Somebody who asks the collector, and waits for an answer as long as any tool does: what ends before is
+# A client that asks the collector, and waits for an answer as long as any tool does: what ends before is
 # not held up by it. Sets client.
 ask() {
 	"$rtl" ctl --socket "$(find run -name '*.sock')" status >/dev/null 2>&1 3>&- &
@@ -84,7 +84,7 @@ fds() {
 	grep -q 'collector: interrupted; the end of the record may be missing' err
 }
 
-@test "a stopped collector does not keep who wants to end, and closes the file when it goes on" {
+@test "a stopped collector does not hold up the end of rtl run, and closes the file when it goes on" {
 	mkfifo gate
 	"$rtl" run -o d.db --device soft bash -c 'touch begun; read line <gate; exit 5' 2>err 3>&- &
 	local runner=$! status=0 client collector
@@ -160,7 +160,7 @@ fds() {
 	[[ $(tail -n 1 err) == "SIMULATED complete: "* ]]
 }
 
-@test "whoever fills the address that a collector writes to keeps no job from being recorded" {
+@test "a process that fills the address that a collector writes to stops no recording" {
 	breakable_rtl
 	touch full
 	"$rtl" run --strict -o d.db --device soft "$demo" --ranks 1 --steps 2 >out 2>err
@@ -246,7 +246,7 @@ faulty_rtl() {
 	accounted d.db
 }
 
-@test "a file that is made and not open yet is in use: nobody takes it away, and its job has it all" {
+@test "a file that is made and not open yet is in use: no other run removes it, and its job is whole" {
 	faulty_rtl
 	mkfifo gate
 	RTL_FAULT=file_made:1:stop "$rtl" run -o d.db --device soft bash -c \
@@ -267,7 +267,7 @@ faulty_rtl() {
 	[ "$(told out)" = "$(stored d.db)" ]
 	accounted d.db
 	[[ $(tail -n 1 err) == "SIMULATED complete: "* ]]
-	# Then it is in nobody's way.
+	# Then it is in no run's way.
 	"$RTL_BUILD/bin/rtl" run -q -f -o d.db true
 }
 

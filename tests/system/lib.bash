@@ -27,7 +27,7 @@ setup() {
 	pids=()
 }
 
-# What the commands of a test wrote, the last of each file: its folder is gone when somebody asks why.
+# What the commands of a test wrote, the last of each file: its folder is gone after the test.
 said() {
 	local file
 	cd "$work" || return

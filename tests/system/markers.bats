@@ -28,7 +28,7 @@ markers=$RTL_BUILD/tests/shim/shim-markers
 		JOIN rtl_process p ON p.id = m.process_id")" = 'child||1' ]
 }
 
-@test "ids and handles that nobody gave are the program's mistake, and cost no record" {
+@test "unknown ids and handles are the program's mistake, and cost no record" {
 	run -0 $rtl run -o t.db --device soft -- "$markers" odd
 	[[ $output != *INCOMPLETE* ]]
 	[ -z "$(sql t.db 'SELECT * FROM rtl_loss')" ]

@@ -30,7 +30,7 @@ prepare() {
 3|0" ]
 	accounted t.db
 	[[ "$(tail -n 1 err)" == "SIMULATED complete: "* ]]
-	# Nobody else may ask it anything.
+	# No other user may ask it anything.
 	[ "$(stat -c %a run/rtl)" = 700 ]
 }
 
@@ -53,7 +53,7 @@ prepare() {
 	[[ $output == *"MISSING"*"no process could be recorded: they have another uid than the collector"* ]]
 }
 
-@test "a process that is none of the job's is refused, and is nobody's loss" {
+@test "a process that is none of the job's is refused, and counts as no loss" {
 	prepare
 	mkfifo go
 	"$rtl" run --strict -o t.db --device soft -- sh -c "'$demo' --steps 2; cat go" >out 2>err &

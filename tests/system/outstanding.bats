@@ -35,7 +35,7 @@ ended() { ! kill -0 "$runner" 2>/dev/null; }
 	[ -z "$stderr" ]
 	one_line <<<"$output" | grep -q 'Rank 2 is the only one in kernel wait_for_flag'
 	run -2 "$rtl" stat --outstanding -n 2
-	run -1 "$rtl" stat --outstanding nobody
+	run -1 "$rtl" stat --outstanding no-such-session
 	# The books know the dispatch that no frame was sent for.
 	[ "$(sql t.db 'SELECT sum(pending) FROM rtl_account')" -eq 1 ]
 	[ "$(sql t.db 'SELECT count(*) FROM rtl_in_flight f JOIN rtl_kernel k ON k.id = f.description_id
@@ -61,7 +61,7 @@ ended() { ! kill -0 "$runner" 2>/dev/null; }
 	grep -q 'ranks 0-2 wait in it' screen
 }
 
-@test "nobody stands out of a job that gets on, or that has ended well" {
+@test "no rank stands out of a job that progresses, or that has ended well" {
 	"$rtl" run -o t.db --device soft -- "$demo" --ranks 2 --dispatches 2000000 --rate 5000 >out 2>err 3>&- &
 	runner=$!
 	pids+=($runner)

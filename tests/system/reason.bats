@@ -158,7 +158,7 @@ says() { # says REGEX
 	[ "$("$rtl" summary --json big.db | jq '[.kernels[].calls] | add')" = 640000 ]
 }
 
-@test "nothing, one kernel, no times, what still runs, what nobody named" {
+@test "reasons without a kernel, of one kernel, without times, of a live job, of names with control characters" {
 	fixture none fixture_ranks.py
 	[ "$("$rtl" summary none.db | tail -n 1)" = "SIMULATED reason: no kernel was dispatched, so far; rtl doctor and rtl diagnose say why" ] ||
 		[ "$("$rtl" summary none.db | tail -n 1)" = "SIMULATED reason: no kernel was dispatched; rtl doctor and rtl diagnose say why" ]

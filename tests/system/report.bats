@@ -81,10 +81,10 @@ ranks() { # ranks KIND [FILE]
 	[ "$(echo state/rtl/*)" = state/rtl/job-1.db ]
 }
 
-@test "a rank is counted once, whoever has inherited it" {
+@test "a rank is counted once, whichever process has inherited it" {
 	fixture helper
 	"$rtl" report helper.db --html - | grep -Fq '<dt>Ranks<dd>2 '
-	# Of the other one; then of nobody knows whom.
+	# Of the other one; then of an unknown one.
 	sqlite3 helper.db "UPDATE rtl_process SET rank = 1, attempt = 1 WHERE id = 3"
 	"$rtl" report helper.db --html - | grep -Fq '<dt>Ranks<dd>2 '
 	sqlite3 helper.db "UPDATE rtl_process SET rank = NULL"
@@ -194,7 +194,7 @@ ranks() { # ranks KIND [FILE]
 	for name in demo late many none one lossy hostile; do
 		"$rtl" report $name.db --html $name.html
 	done
-	# Somebody has it open, as its collector would.
+	# Another process has it open, as its collector would.
 	python3 - "$rtl" <<-'PY'
 	import sqlite3, subprocess, sys
 	db = sqlite3.connect("live.db")

@@ -58,10 +58,10 @@ torchrun_ranks() {
 	[[ $output == *"export RTL_SOCKET=$work/other"* ]]
 	run -0 "$rtl" doctor --device soft
 	[[ $output != *"no service on this node"* ]]
-	# One who asks for a file has it.
+	# A user that asks for a file has it.
 	"$rtl" run -q -o mine.db --device soft "$demo" --ranks 1 --gpus 1 --dispatches 5 >out
 	[ "$(told out)" = "$(stored mine.db)" ]
-	# Dead, it is in nobody's way.
+	# A dead service is in no run's way.
 	kill -KILL "${pids[0]}"
 	wait "${pids[0]}" || true
 	run -0 --separate-stderr "$rtl" env
@@ -151,11 +151,11 @@ went_unwatched() { # went_unwatched [FAULT]: as it must
 	wait_until test -e half
 	again() { kill -KILL $service; wait $service || true; start_service; }
 	db=$(service_db)
-	# Of who has ended only the collector has what it has not stored yet.
+	# Of a process that has ended only the collector has what is not stored yet.
 	drained() { [ "$(sql "$db" 'SELECT count(*) FROM rtl_process WHERE drained = 1')" = 2 ]; }
 	wait_until drained
 	again
-	# Nobody of it is there any more, as far as this one knows.
+	# No process of it is left, as far as this one knows.
 	closed() { [ "$(sql "$db" 'SELECT count(*) FROM rtl_session WHERE end_ns IS NOT NULL')" = 1 ]; }
 	wait_until closed
 	again

@@ -84,7 +84,7 @@ compare() { # compare FILE ROWS
 	grep -q '5 of 16 ranks are in here; the others are on other nodes, or never said hello' <<<"$output"
 }
 
-@test "diagnose: who waits for a slow rank is as busy as it is, and works less" {
+@test "diagnose: a rank that waits for a slow one is as busy as it is, and works less" {
 	python3 "$here/fixture_ranks.py" late "$here/../../collectord/db/schema" late.db
 	run -0 "$rtl" diagnose --json late.db
 	# 12 steps of 250 us; of them 100 us are work, 190 on rank 2.

@@ -146,7 +146,7 @@ fixture() { # fixture KIND [FILE]
 		grep -qF "rtl: --steps $steps: " <<<"$stderr"
 		[[ $stderr != *'no roctx range'* ]]
 	done
-	run -1 --separate-stderr "$rtl" timeline --steps nobody clean.db
+	run -1 --separate-stderr "$rtl" timeline --steps no-such-range clean.db
 	grep -q 'no roctx range or mark matches' <<<"$stderr"
 	run -1 --separate-stderr "$rtl" timeline missing.db
 	printf 'gemm\n' >rules

@@ -41,7 +41,7 @@ faulty() {
 	faulty swapped_ts 1
 }
 
-# The program takes its signal back as soon as it falls, so times that come later are nobody's.
+# The program takes its signal back as soon as it falls, so times that come later belong to no dispatch.
 @test "with the program's own signals: right, or without a time and counted" {
 	for fault in late_ts value_first zero_ts swapped_ts; do
 		rm -f "$work"/truth/* "$work"/*.csv t.db

@@ -97,13 +97,13 @@ def gpus_of(p):
 
 
 def submits(p):
-    """(submit, start, stop) of everything with times; nobody knows: as it starts."""
+    """(submit, start, stop) of everything with times; unknown: as it starts."""
     return ([(k.start if k.submit is None else k.submit, k.start, k.stop) for k in p.kernels
              if k.start is not None] + [(c.submit, c.start, c.stop) for c in p.copies])
 
 
 def submits_of(p, gpu):
-    """(submit, start, stop) of what has times on a GPU; None: nobody knows."""
+    """(submit, start, stop) of what has times on a GPU; None: unknown."""
     return ([(k.submit, k.start, k.stop) for k in p.kernels if k.gpu == gpu and k.start is not None]
             + [(c.submit, c.start, c.stop) for c in p.copies if gpu in gpus_of_copy(p, c)])
 

@@ -3,7 +3,7 @@
 """noise.py RTL [FIRST COUNT]: how often the sentence blames a rank where all are alike.
 
 Jobs from seeds: ranks in one communicator or in pairs, a mix of kernels, every kernel of every rank as
-long as chance says; hosts far ahead. Where nobody is slower than the others nobody may be called so, and
+long as chance says; hosts far ahead. Where no rank is slower than the others none may be called so, and
 where no part reaches the tenth of the time that makes it a reason there is none. The same jobs with one rank
 that is a third slower must name that rank, or silence would pass; where the noise is as great as that,
 at least no other. Seeds are fixed, so are answers. Chance names a rank in one of 1,000 jobs, and hides one that

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """peers.py RTL: where AORTA, TraceLens and rocm-trace-lite answer wrongly, the right answer; ns after
-START. tests/system/answers/README.md says who answers what, and lists the cases that other tests have."""
+START. tests/system/answers/README.md has the tools and their answers, and lists the cases that other tests have."""
 import sqlite3
 
 from asking import ask, close, rtl, same, table
@@ -142,7 +142,7 @@ def latency_of_calls_with_equal_ids(folder):
          {"rank 0/thread 7/hipLaunchKernel": (20, 3), "rank 1/thread 7/hipLaunchKernel": (20_000, 3)})
 
 
-def the_straggler_is_who_comes_last(folder):
+def the_straggler_is_the_rank_that_comes_last(folder):
     """Rank 2 of three comes 40 after the others to each of twelve. It costs them 4 % of the time, and is not named."""
     job = Job(ranks(3), True)
     for n in range(12):
@@ -183,7 +183,7 @@ def the_invariant_holds_where_compute_overlaps_itself(folder):
 CASES = (markers_are_on_no_gpu, what_runs_at_once_is_busy_once, a_process_without_kernels_is_kept,
          what_a_range_caused_is_kept_for_every_rank, the_total_is_of_the_work, short_kernels_count,
          a_collective_takes_as_long_as_its_kernel, ratios_are_there_and_unknown_is_not_zero,
-         latency_of_calls_with_equal_ids, the_straggler_is_who_comes_last, copies_of_two_gpus_are_of_both,
+         latency_of_calls_with_equal_ids, the_straggler_is_the_rank_that_comes_last, copies_of_two_gpus_are_of_both,
          the_invariant_holds_where_compute_overlaps_itself)
 
 if __name__ == "__main__":

@@ -147,7 +147,7 @@ def check_timeline(session, path):
 
 def check_collectives(session, path):
     want = model.collectives(session)
-    if not want:  # nobody called: by order, then
+    if not want:  # no rank called any: by order, then
         return
     rows = {(int(r["comm"], 16), int(r["seq"])): r for r in table("collectives", path, "operations")}
     same("operations", set(rows), set(want))

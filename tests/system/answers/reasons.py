@@ -209,13 +209,13 @@ def longer_gemms(rank, _step):
     rank.slow = lambda name, at: 1.15 if rank.rank == 4 and name in (GEMM, GEMM_BACK) else 1.0
 
 
-def late(who, ns, often=1):
-    return lambda rank, step: rank.host(ns) if rank.rank == who and step % often == 0 else None
+def late(number, ns, often=1):
+    return lambda rank, step: rank.host(ns) if rank.rank == number and step % often == 0 else None
 
 
-def slow(who, factor, since_ns=0):
+def slow(number, factor, since_ns=0):
     def spoil(job):
-        job.ranks[who].slow = lambda name, at: factor if name != RCCL and at >= START + since_ns else 1.0
+        job.ranks[number].slow = lambda name, at: factor if name != RCCL and at >= START + since_ns else 1.0
     return spoil
 
 

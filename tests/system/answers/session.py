@@ -166,7 +166,7 @@ class Session(Job):
         if self.rng.random() < 0.5:
             a = self.rng.randrange(self.length)
             p.range("loader", None, 9, a, a + self.length // 3, kind="start")
-        # On a thread without ranges, and perhaps for nobody.
+        # On a thread without ranges, and perhaps for no communicator.
         for _ in range(self.rng.randrange(4)):
             self.kernel(p, None, None, *self.window(self.rng.randrange(self.steps)), tid=8)
         for _ in range(self.rng.randrange(4) if self.has_calls else 0):
@@ -214,10 +214,10 @@ class Session(Job):
     def make_communicators(self):
         if not self.has_calls:
             return []
-        everybody = list(range(len(self.processes)))
-        out = [everybody]
-        if len(everybody) > 2:
-            out.append(everybody[1:])
+        all_ranks = list(range(len(self.processes)))
+        out = [all_ranks]
+        if len(all_ranks) > 2:
+            out.append(all_ranks[1:])
         return out
 
     def communicate(self, comm, ranks):

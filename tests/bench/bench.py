@@ -214,8 +214,8 @@ class Bench:
     def interleaved(self, variants, runs=None):
         """Each of @variants (name -> callable that returns a number) @runs times, in turns.
 
-        The order within a turn is drawn anew, by a seed that is always the same: nobody is always
-        the one who comes after the other. The first turn warms up and does not count. A variant with
+        The order within a turn is drawn anew, by a seed that is always the same: no
+        variant always comes after the same other one. The first turn warms up and does not count. A variant with
         PeerError is not in what is returned.
         """
         order, draw = list(variants), random.Random(1)

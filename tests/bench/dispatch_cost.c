@@ -3,7 +3,7 @@
  * dispatch-cost ROUNDS cpu|wall|apart SIGNALS [DISPATCHES]: ns per dispatch, the median round's and
  * the least; the median of those that were awake, and how many these were: the thread gave up its
  * processor in none of their waits (0 0: there was no such round). A round is half a ring of 16,384
- * packets, so that nobody waits for room; its kernels have ended before the next begins, and
+ * packets, so that no thread waits for room; its kernels have ended before the next begins, and
  * without signals a pause follows, in which a tool can take what it noted: bursts, and no flood.
  * With DISPATCHES a round is so many, on a ring of 131,072 packets, and the first one counts, too:
  * of one round nothing was touched before.

@@ -42,7 +42,7 @@ static struct options {
 	bool is_hasty;
 } options = {.ranks = 1, .rows = 100000, .records = FRAME_RECORDS_MAX, .job = "bench"};
 
-/* Of one rank; shared with who forked it. */
+/* Of one rank; shared with the process that forked it. */
 struct outcome {
 	uint64_t begin_ns, end_ns;
 	_Atomic bool is_whole;
@@ -221,7 +221,8 @@ static void fill(
 
 /* ---- a rank --------------------------------------------------------------------------------- */
 
-/* As it goes over the wire: whoever has the processors when all begin, no rank still computes on them. */
+/* Frames as they go over the wire, prepared before the start, so that no rank computes on them
+ * while others send. */
 struct prepared {
 	uint8_t *data;
 	size_t bytes;
@@ -363,7 +364,7 @@ static int until_read(int fd)
 	return 0;
 }
 
-/* Till the last of all has its last Ack: nobody's end is in what is timed of another. */
+/* Waits until the last rank has its last Ack, so that no rank's end is in the time of another. */
 static int until_all_acked(void)
 {
 	char byte;

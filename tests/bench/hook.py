@@ -23,7 +23,7 @@ SYSCALL = re.compile(r"^(\d+)\s+(\w+)\(.*\)\s+= (-?\d+)")
 def alone_note(runs, batches):
     """What part of the batches is in the times."""
     if any(run["alone"] < batches * ALONE_SHARE for run in runs):
-        return "not judged: somebody else uses the cores, run after run"
+        return "not judged: other threads use the cores, run after run"
     return f"alone on its core in {sum(run['alone'] for run in runs) / (batches * len(runs)):.0%} of the batches"
 
 
@@ -176,13 +176,13 @@ class Hooks:
     def system_calls(self, name, batches=5):
         """By name, those that the submitting thread made while it submitted, per dispatch."""
         calls, inside, thread = {}, False, None
-        for who, what, _ in self._traced(name, batches, "all"):
+        for tid, what, _ in self._traced(name, batches, "all"):
             if what == "getppid":
-                thread, inside = who, not inside
-            elif inside and who == thread:
+                thread, inside = tid, not inside
+            elif inside and tid == thread:
                 calls[what] = calls.get(what, 0) + 1
         if thread is None:
-            raise BenchError("strace saw nobody submit")
+            raise BenchError("strace saw no thread submit")
         return {what: n / ((batches + WARM_UP) * PACKETS) for what, n in calls.items()}
 
     def sent(self, name, batches):

@@ -54,7 +54,7 @@ int main(int argc, char **argv)
 		return 1;
 	printf("%llu %lu %lu %ld\n", (unsigned long long)took_ns, resident * 4, shared * 4,
 		usage.ru_minflt);
-	if (argc > 2) { /* and where, for whoever asks */
+	if (argc > 2) { /* and where, if the caller asks */
 		char line[256];
 
 		file = fopen("/proc/self/smaps", "re");

@@ -47,7 +47,7 @@ def name(variant):
 
 
 def processor_s():
-    """CPU of all that were started and have ended. The collector is nobody's child but ours."""
+    """Processor time of all children that have ended. The collector is a child of this process only."""
     deadline = time.monotonic() + LEFT_S
     with contextlib.suppress(ChildProcessError):
         while True:

@@ -125,7 +125,7 @@ static const char *const broken[] = {
 	"torn "
 	"OR typeof(skipped + stored + outstanding + dropped + torn) <> 'integer' "
 	"OR min(dispatched, skipped, stored, untimed, outstanding, dropped, torn, busy_ns) < 0",
-	/* Numbers that are in bounds for whoever joins by them. */
+	/* Readers join by these numbers, so they are within bounds. */
 	"SELECT 1 FROM rtl_queue WHERE queueId NOT BETWEEN 0 AND 1023",
 	"SELECT 1 FROM rtl_shape WHERE queueId NOT BETWEEN 0 AND 1023",
 	"SELECT 1 FROM rtl_counter_base WHERE value NOT BETWEEN 0 AND 1 << 48",

@@ -82,7 +82,7 @@ class Keeper:
 
 
 def connect_as_another(path):
-    """(connection, pid): of a process of its own, since the collector asks the kernel who it is."""
+    """(connection, pid): of a process of its own, since the collector asks the kernel for the peer's pid."""
     ours, theirs = socket.socketpair()
     pid = os.fork()
     if pid == 0:

@@ -37,7 +37,7 @@ def columns(n, **values):
                        for name, value in values.items()}}
 
 
-# Taken by who has peer_add_defines() of tests/unit/collectord/store/frames.c.
+# A peer takes them that has peer_add_defines() of tests/unit/collectord/store/frames.c.
 WHOLE = {
     "defines": ("Defines", {
         "strings": [{"id": 1, "text": b"gemm.kd"}], "symbols": [{"id": 1, "name": 1, "kernel_object": 7}],

@@ -32,7 +32,7 @@
 
 static bool is_hello, must_take;
 static struct bench bench;
-static struct fake_shim shim, other; /* of another job: who asks sees both */
+static struct fake_shim shim, other; /* of another job: a request sees both */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -116,7 +116,7 @@ static void open_process(const uint8_t *frame, size_t bytes)
 	bench_end(&bench);
 }
 
-/* Only who has proved to be what it says is let in. */
+/* Only a peer that has proved its identity is let in. */
 static void check_welcomed(const uint8_t *body, size_t n, uint64_t how)
 {
 	Rtl__Hello *hello = rtl__hello__unpack(NULL, n, body);
@@ -160,7 +160,8 @@ static void know_control(Rtl__Hello *hello, void *data)
 	hello->has_has_control = hello->has_control = true;
 }
 
-/* Whatever the rank was told, it did: who asked for it waits for that. */
+/* The rank reports that it has applied the control, whatever that was, since the requester waits
+ * for that. */
 static void say_done(const struct fake_shim *rank)
 {
 	Rtl__ControlDone done = RTL__CONTROL_DONE__INIT;

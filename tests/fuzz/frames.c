@@ -52,7 +52,7 @@ static int take_all(struct frame_reader *reader)
 		unpack(frame, bytes);
 	}
 	frame_reader_compact(reader, cursor);
-	/* Who waits for the rest of a frame knows that it may come. */
+	/* If the rest of a frame is awaited, its length is within the limit, so it can arrive. */
 	if (r == 0 && reader->fill >= FRAME_PREFIX_BYTES)
 		FUZZ_MUST(frame_get_length(reader->buffer) - 1u < reader->limit);
 	return r;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * fuzz.peers, fuzz.sessions: the collector's loop and real sockets, and on the other end up to four
- * peers who say what they like: first frames of every kind with and without a recorder, requests,
+ * peers that send what they like: first frames of every kind with and without a recorder, requests,
  * records, bytes. An input is what they do, one after the other. Behind the loop is a double of the
  * store (peers), or the store and its databases (sessions).
  */
@@ -95,7 +95,7 @@ static void connect_current(void)
 	fds[current] = connect_one();
 }
 
-/* Who connects more often is hung up on, or not: that is of time. */
+/* A peer that connects more often is disconnected or not, which depends on time. */
 static bool may_connect(void)
 {
 	return connects <= CONNECTS_BURST_MAX;

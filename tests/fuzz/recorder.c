@@ -203,7 +203,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	FUZZ_MUST(pwrite(memfd, r, size, 0) == (ssize_t)size);
 	bench_begin(&bench);
 	bench.writer->is_resumed = flags & IS_RESUMED;
-	/* Whatever it says: counted, and nobody else's transaction fails. */
+	/* Whatever the recorder holds, its losses are counted, and no other process's transaction
+	 * fails. */
 	if (flags & GIVES_UP)
 		FUZZ_MUST(drain_give_up(
 				  bench.writer, bench.process, memfd, LEDGER_CORRUPT_FRAMES) == 0);

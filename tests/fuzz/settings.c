@@ -20,7 +20,7 @@
 
 #define WORDS_MAX 16u
 
-/* The linker puts it in front of libc's: who has bad arguments shall not end the program. */
+/* The linker puts it in front of libc's, so that bad arguments do not end the program. */
 error_t __wrap_argp_parse(const struct argp *argp, int argc, char **argv, unsigned flags,
 	int *ret_index, void *input);
 error_t __real_argp_parse(const struct argp *argp, int argc, char **argv, unsigned flags,

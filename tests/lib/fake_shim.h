@@ -33,8 +33,8 @@ struct fake_shim {
 	const char *job;
 	void (*edit_hello)(Rtl__Hello *hello, void *data); /* before it is packed; NULL: as it is */
 	void *edit_data;
-	uid_t uid;   /* whom the child becomes, when we are root; (uid_t)-1: nobody else */
-	pid_t child; /* whose process it is; 0: ours */
+	uid_t uid;   /* the uid that the child takes if we are root; (uid_t)-1: it keeps ours */
+	pid_t child; /* process of the shim; 0: the test itself */
 	int control; /* a byte to the child: connect again */
 	struct frame_reader reader;
 	struct msg_arena arena;
@@ -47,7 +47,8 @@ void fake_shim_done(struct fake_shim *shim);
 
 /* Blocking sockets; 0 or -errno. */
 int fake_shim_connect(struct fake_shim *shim, const char *path);
-/* As a process of its own that does nothing else: shim->child, whom the test may kill. */
+/* Runs the shim as a process of its own that does nothing else: shim->child, which the test may
+ * kill. */
 int fake_shim_connect_child(struct fake_shim *shim, const char *path);
 /* The same child connects to the same path again; the test's end is replaced. */
 int fake_shim_reconnect_child(struct fake_shim *shim);
@@ -58,7 +59,7 @@ void fake_shim_kill(struct fake_shim *shim);
 /* Sends @n_fds copies of the recorder with it. 0 or -errno. */
 int fake_shim_send_hello(struct fake_shim *shim, unsigned n_fds);
 
-/* Puts Hello into the recorder, where who keeps that finds it. 0 or -errno. */
+/* Puts Hello into the recorder, where a collector finds it that keeps the recorder. 0 or -errno. */
 int fake_shim_keep_hello(struct fake_shim *shim);
 
 /* Unpacked in the shim's arena until the next. 0; -ECONNRESET: closed; -ETIMEDOUT. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* sched_yield() in libc's place, for one file of a test: who destroys a signal waits by it, and is
- * seen to. */
+/* Replaces libc's sched_yield() for one file of a test. A thread that destroys a signal waits by
+ * yielding; the test sees that it does. */
 #include <sched.h>
 #include <stdbool.h>
 #include <sys/syscall.h>

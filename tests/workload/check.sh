@@ -277,7 +277,7 @@ case_is_the_launchers_rank() {
 	env SLURM_PROCID=1 SLURM_NTASKS=2 "$DEMO" --steps 1 --ranks 4 >"$dir/out" 2>"$dir/err"
 	grep -q 'srun as rank 1 of 2: --ranks 4 is not heeded' "$dir/err" || fail "says nothing"
 	env RTL_RANK=1 "$DEMO" --steps 1 --ranks 4 >"$dir/out" 2>"$dir/err"
-	grep -q 'user as rank 1: --ranks 4 is not heeded' "$dir/err" || fail "says how many where nobody knows"
+	grep -q 'user as rank 1: --ranks 4 is not heeded' "$dir/err" || fail "names a number of ranks that is unknown"
 }
 
 case_ranks_have_torchruns_variables() {
@@ -303,7 +303,7 @@ refused() {
 	demo 2 "$@"
 	[ ! -s "$dir/out" ] || fail "$*: writes to stdout"
 	[ "$(wc -l <"$dir/err")" -eq 1 ] || fail "$*: not one line"
-	grep -q '^rtl-demo: ' "$dir/err" || fail "$*: does not say who speaks"
+	grep -q '^rtl-demo: ' "$dir/err" || fail "$*: the line does not begin with the program's name"
 }
 
 case_wrong_arguments_are_refused() {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One GPU through the public HSA API: agent, memory pools, its number on the node. Called by the
- * rank's main thread, before producers exist. After gpu_open the runtime is initialised; whoever
- * opened decides whether to gpu_close (hsa_shut_down) or to leave without.
+ * rank's main thread, before producers exist. After gpu_open the runtime is initialised; the
+ * caller decides whether to gpu_close (hsa_shut_down) or to leave without.
  */
 #pragma once
 

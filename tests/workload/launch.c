@@ -125,7 +125,7 @@ static int launch_open(struct launch *l)
 		if (r)
 			return r;
 	}
-	/* Whoever started us may have ignored it, and then no rank's status would be kept. */
+	/* Our parent may have ignored SIGCHLD; then the kernel would keep no rank's status. */
 	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&l->handled);
 	sigaddset(&l->handled, SIGCHLD);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tests/workload/stamp.h"
 
-/* Beyond it lies what the runtime makes of ticks that nobody wrote. */
+/* Later times come from the runtime's conversion of ticks that the device never wrote. */
 #define STAMP_NS_MAX (UINT64_C(1) << 62)
 
 int stamp_open(const struct gpu *gpu, uint64_t every, uint64_t shared, struct stamp *ret)

@@ -34,7 +34,7 @@ struct step_run {
 	int (*range_pop)(void);
 };
 
-/* roctx is there when a tracer's library is: whoever exports it gets the ranges. */
+/* If a tracer's library exports roctx, it gets the ranges. */
 static void step_find_roctx(struct step_run *run)
 {
 	*(void **)&run->range_push = dlsym(RTLD_DEFAULT, "roctxRangePushA");

@@ -27,7 +27,8 @@ void talk(const char *format, ...)
 	if (n > 0)
 		len += (size_t)n < sizeof(line) - len - 1 ? (size_t)n : sizeof(line) - len - 2;
 	line[len++] = '\n';
-	/* One write, so that lines of several ranks do not mix; nobody to tell if it fails. */
+	/* One write keeps the lines of several ranks apart. If it fails, there is no place to
+	 * report it. */
 	if (write(STDERR_FILENO, line, len) < 0)
 		return;
 }

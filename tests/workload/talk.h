@@ -5,7 +5,7 @@
  */
 #pragma once
 
-/* Who speaks: "rank 3" in a rank, nothing in the parent. */
+/* The name in front of each line: "rank 3" in a rank, none in the parent. */
 void talk_as_rank(int rank);
 
 /* One line to stderr; a newline is added. */

@@ -20,7 +20,7 @@ NEWEST = 5
 ANSWERS, STATS = 21, 100
 BLOCK = 4096
 DAY_NS = 86400 * 10**9
-# Of whom its sessions are, beside whoever runs this.
+# Owners of its sessions, beside the user that runs this.
 STRANGERS = (72001, 72002, 72003)
 MEMORY, CPU = "collector's memory", "processor time of a collector that did all that"
 

@@ -5,7 +5,7 @@ tests/bench/runtime/hook_cost.c submits kernels on a runtime that costs next to 
 costs is the shim less its twin, which follows every packet and records none; of rocm-trace-lite
 (standard, which records all of them too) the same less an intercept queue with an empty callback.
 Instructions are callgrind's, of two lengths, so that what comes once is in neither; times are of the
-thread's processor clock, in turns, of the batches beside which nobody used the core.
+thread's processor clock, in turns, of the batches during which no other thread used the core.
 """
 from bench import BenchError, Figure, Turns, compare_added
 from hook import Hooks, alone_note
@@ -30,7 +30,7 @@ def instructions(bench, hooks):
     yield against_peer(bench, "hook over its twin", unit, cost["shadow"] - cost["shadow twin"], peer)
     yield against_peer(bench, "hook over its twin, intercept queue", unit,
                        cost["intercept"] - cost["intercept twin"], peer)
-    # One of the program's own on each: it is remembered, and read by who stores to it again.
+    # Each packet has a signal of the program's: the tool remembers it, and the next store to it reads that.
     for front_end in ("shadow", "intercept"):
         own, twin = (hooks.instructions(name, words=("own",)) for name in (front_end, f"{front_end} twin"))
         yield Figure(f"hook over its twin, with the program's signal, {front_end}", own - twin, unit,

@@ -59,7 +59,7 @@ def rates(bench):
     yield compare(bench, f"ingest, {RANKS} senders", turns, "ours", "bind", "SQLite alone, prepared inserts",
                   ">= 1.4", ">= 2")
     # Of all but the first turn, which warms up.
-    ours, base = (Turns(cpu[who][1:]).times(1e9 / rows) for who in ("ours", "vtab"))
+    ours, base = (Turns(cpu[variant][1:]).times(1e9 / rows) for variant in ("ours", "vtab"))
     ratio = ours.over(base)
     bench.samples["cpu"] = cpu
     yield Figure("ingest, processor time of the collector", ours.median, "ns/row", ratio.low, ratio.high,

@@ -46,7 +46,7 @@ class Ranks:
 
     def start(self, rank):
         acks = ["--acks"] if rank % max(self.count // LOOKERS, 1) == 0 else []
-        # Into a file: a pipe that nobody reads would stop a rank.
+        # Into a file: a pipe that is not read would stop a rank.
         with open(self.logs[rank], "w", encoding="utf-8") as out:
             self.shims.append(subprocess.Popen(
                 [self.bench.program("synthetic-shim"), "--socket", self.collector.socket, "--rank", str(rank), *acks,
@@ -116,7 +116,7 @@ def one(bench, count, jobs):
     what = f"{count} ranks" if jobs == 1 else f"{jobs} jobs of {count // jobs} ranks"
     bench.samples[f"acks, {what}"] = acks
     p50, p99 = (sorted(ack[i] for ack in acks) for i in (1, 2))
-    # What they dispatched is known from here, and not from who counts what it has lost.
+    # The dispatched number is counted here, not by the collector, which counts its own losses.
     yield Figure(f"{what}: dispatches lost", want - sum(info["stored"] for info in infos), "", goal="= 0",
                  note="; ".join(map(str, losses))[:200])
     yield Figure(f"{what}: collector's memory", (peak - idle) * 1024 / count, "KiB/rank", note=f"{peak:.0f} MiB in all")

@@ -59,7 +59,7 @@ def processor(cpu, words):
                      added.high * 1e3, NAMES["none"], none.median * 1e3)
 
 
-def against_peer(bench, tools, turns, variant, words, whom="standard"):
+def against_peer(bench, tools, turns, variant, words, peer_name="standard"):
     added, none = turns[variant].minus(turns["none"]), turns["none"]
     what = f"storm, {words}: {name(variant)}, added"
     if "standard" in tools.failed:
@@ -69,10 +69,10 @@ def against_peer(bench, tools, turns, variant, words, whom="standard"):
         missing = bench.needs_peer(what, "ms", bench.timed(GOAL))
         missing.value = added.median * 1e3
         return missing
-    peer = turns[whom].minus(none)
+    peer = turns[peer_name].minus(none)
     varies, goal = f"no tool varies by {none.spread * 1e3:.0f} ms", bench.timed(GOAL)
     varies = "; ".join(filter(None, [varies, tools.coverage("standard")]))
-    found = dict(name=what, value=added.median * 1e3, unit="ms", baseline=name(whom) + ", added",
+    found = dict(name=what, value=added.median * 1e3, unit="ms", baseline=name(peer_name) + ", added",
                  baseline_value=peer.median * 1e3, goal=goal)
     if none.spread > none.median / SPREAD_PART:
         return Figure(**found, note=f"not judged: more than a quarter of it, {varies}")

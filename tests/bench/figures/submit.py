@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The submitting thread's CPU time per dispatch, over no tool.
 
-dispatch-cost on the runtime, bursts of 8,192 dispatches that nobody waits for, with a pause of 20 ms between
+dispatch-cost on the runtime, bursts of 8,192 dispatches without a wait for room, with a pause of 20 ms between
 them; then 100,000 at once in a process that has done nothing before, on a queue of 131,072 packets, which has no goal:
 most of it are the first faults of pages; the same in rounds, whose median has the memory that the first one touched; then bursts
 where each has one of 64 signals of the program's own. Of each process the median round; the figure is the median of

@@ -6,7 +6,7 @@
  * one before did.
  *
  * own: each packet has one of 64 signals of the program's, which is stored to before; when all have
- * fired they are used again at once, so that who stores finds times that the tool still needs.
+ * fired they are used again at once, so that a store finds times that the tool still needs.
  *
  * paced: before each batch a pause in which the tools that read times have read them, so that what
  * reads none is as cold, and is seen by as much of the machine's life, as what does.
@@ -15,7 +15,7 @@
  *
  *   dispatches, timed  kernels done, and those whose packet had a signal by then
  *   thread_ns          of this thread within submit_batch(), per dispatch
- *   alone, alone_ns    batches beside which nobody used another thread of the core, here or on the
+ *   alone, alone_ns    batches during which no other thread used the core, here or on the
  *                      host below, as far as a probe before and after tells; likewise, of these
  *   probe_ns           that probe, at best
  *   tool_ns            likewise, and all that the tool's own threads took
@@ -24,7 +24,7 @@
  *   threads, switches  of the tool, and how often they came out of a wait meanwhile
  *   tool               the file of HSA_TOOLS_LIB, if it is in this process, or ""
  *
- * getppid(), which nobody else calls, stands before and after each batch, for strace.
+ * getppid(), which nothing else calls, stands before and after each batch, for strace.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -191,7 +191,8 @@ static double clock_cost(void)
 	return (double)best_ns / CLOCKS;
 }
 
-/* As many at a time as the core can: who shares it is seen by these, whatever it runs. */
+/* Runs as many operations at a time as the core can; a thread that shares the core slows these,
+ * whatever it runs. */
 static uint64_t probe_ns(void)
 {
 	uint64_t start_ns = clock_monotonic_ns(), a = 0, b = 0, c = 0, d = 0;

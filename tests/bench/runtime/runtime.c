@@ -24,7 +24,7 @@
 static struct runtime {
 	struct capture_hsa functions; /* of the synthetic device */
 	void *tool;
-	/* Who sleeps on a signal wakes up when the device has run. */
+	/* A thread that waits on a signal is woken when the device has run. */
 	pthread_mutex_t lock;
 	pthread_cond_t ran;
 	_Atomic uint64_t asked; /* times that the tool asked for */
@@ -228,7 +228,7 @@ hsa_status_t runtime_hsa_memory_allocate(hsa_region_t region, size_t bytes, void
 	return *ret == MAP_FAILED ? HSA_STATUS_ERROR_OUT_OF_RESOURCES : HSA_STATUS_SUCCESS;
 }
 
-/* It ends with the process: nobody says how large it was. */
+/* The memory is released when the process ends, since its size is not known here. */
 hsa_status_t runtime_hsa_memory_free(void *memory)
 {
 	(void)memory;

@@ -15,7 +15,7 @@ deaths() {
 }
 
 # Each takes only 2 us, so none that is left can be claimed to be on its GPU.
-nobody_is_in_a_kernel() {
+no_thread_is_in_a_kernel() {
 	"$rtl" outstanding --json t.db >report 2>/dev/null
 	[ "$(jq '[.waiting[] | select(.sequenceId != null and .kernel != null)] | length' report)" -eq 0 ]
 	[ "$(jq '.outstanding' report)" -eq "$(jq '[.waiting[] | .unended] | add' report)" ]
@@ -52,7 +52,7 @@ nobody_is_in_a_kernel() {
 	deaths t.db | tee found
 	[ "$(wc -l <found)" -eq 6 ]
 	awk '$2 + $3 != 40 || $4 != 0 { print "WRONG:", $0; bad = 1 } END { exit bad }' found
-	nobody_is_in_a_kernel
+	no_thread_is_in_a_kernel
 	accounted t.db
 }
 

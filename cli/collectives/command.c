@@ -14,11 +14,12 @@
 #define COLLECTIVES_WIDTH 100
 
 static const struct argp_option options[] = {
-	{"top", 'n', "COUNT", 0, "so many rows of each table (20); 0: all", 0},
+	{"top", 'n', "COUNT", 0, "number of rows of each table (default 20; 0: all)", 0},
 	{"rank", 'r', "LIST", 0, "rows about these ranks only: 0,3-5", 0},
 	{"comm", 'k', "ID", 0, "one communicator, as the tables name it", 0},
-	{"operation", 'p', "TEXT", 0, "operations whose name has this in it", 0},
-	{"categories", 'C', "FILE", 0, "rules that say what communication is (RTL_CATEGORIES)", 0},
+	{"operation", 'p', "TEXT", 0, "operations whose name contains TEXT", 0},
+	{"categories", 'C', "FILE", 0,
+		"rules that tell communication kernels (default: RTL_CATEGORIES)", 0},
 	{"strict", 's', NULL, 0, "exit 3 when anything is missing, or matched by order only", 0},
 	VERB_JSON,
 	VERB_CSV_TABLE("one table: groups (default), ranks, operations or missing"),

@@ -16,7 +16,8 @@ struct config_cmd {
 };
 
 static const struct argp_option options[] = {
-	{"show-origin", 'o', NULL, 0, "where each setting stands: FILE:LINE, or a variable", 0},
+	{"show-origin", 'o', NULL, 0,
+		"print where each setting comes from: FILE:LINE or a variable", 0},
 	{0},
 };
 

@@ -18,8 +18,7 @@
 enum { KEY_LABEL = 0x500, KEY_REFERENCE, KEY_ALLOW, KEY_THRESHOLD, KEY_STEPS, KEY_CATEGORIES };
 
 static const struct argp_option options[] = {
-	{"label", KEY_LABEL, "TEXT", 0,
-		"what to call a FILE, in their order (default: its session)", 0},
+	{"label", KEY_LABEL, "TEXT", 0, "name of a FILE, in their order (default: its session)", 0},
 	{"reference", KEY_REFERENCE, "LABEL", 0,
 		"the FILE that the others are compared with (the first)", 0},
 	{"allow", KEY_ALLOW, "WHAT", 0,
@@ -27,15 +26,14 @@ static const struct argp_option options[] = {
 		"categories, kernels; or all",
 		0},
 	{"threshold", KEY_THRESHOLD, "PCT", 0,
-		"exit 5 when a step takes that much longer, and more than steps differ among "
-		"themselves; kernel=PCT: when a kernel does, of 1 % and more; rank=PCT: when any "
-		"rank "
-		"does, or computes that much longer",
+		"exit 5 if a step takes PCT longer, and more than steps vary; kernel=PCT: if a "
+		"kernel of 1 % or more does; rank=PCT: if a rank does, or its computation",
 		0},
-	{"steps", KEY_STEPS, "REGEX", 0, "what begins a step, as of rtl timeline", 0},
+	{"steps", KEY_STEPS, "REGEX", 0, "ranges that begin a step, as in rtl timeline", 0},
 	{"categories", KEY_CATEGORIES, "FILE", 0,
 		"rules that say what kind of work a kernel is (RTL_CATEGORIES)", 0},
-	{"top", 'n', "COUNT", 0, "so many kernels, those that changed most (20); 0: all", 0},
+	{"top", 'n', "COUNT", 0,
+		"number of kernels to list, most changed first (default 20; 0: all)", 0},
 	{"json", 'j', NULL, 0, "one document with everything", 0},
 	{"csv", 'c', "TABLE", OPTION_ARG_OPTIONAL,
 		"one table: timeline (default), ranks, kernels, replaced, collectives, stragglers",

@@ -25,7 +25,7 @@ struct doctor_options {
 
 static const struct argp_option doctor_option[] = {
 	{"json", KEY_JSON, NULL, 0, "print JSON", 0},
-	{"device", KEY_DEVICE, "real|soft", 0, "what jobs run on (default real)", 0},
+	{"device", KEY_DEVICE, "real|soft", 0, "the GPU stack of jobs (default real)", 0},
 	{0},
 };
 

@@ -18,7 +18,7 @@ struct info_options {
 
 static const struct argp_option options[] = {
 	{"counters", 'c', NULL, 0, "the diagnostic counters of each process, and their check", 0},
-	{"clocks", 'k', NULL, 0, "how good the clock of each process and GPU was", 0},
+	{"clocks", 'k', NULL, 0, "the error of the clock of each process and GPU", 0},
 	{"json", 'j', NULL, 0, "one document with everything, counters included", 0},
 	{"csv", 'v', NULL, 0, "comma-separated values with a title line; with --clocks", 0},
 	{0},

@@ -26,7 +26,8 @@ static const struct argp_option options[] = {
 	{"socket", 'S', "PATH", 0, "ask only this collector", 0},
 	{"session", KEY_SESSION, "NAME", 0, "only this session (default: all of yours)", 0},
 	{"ranks", KEY_RANKS, "LIST", 0, "only these ranks: 0,3-5", 0},
-	{"duration", KEY_DURATION, "TIME", 0, "start, stop: then the opposite: 10, 500ms, 2m", 0},
+	{"duration", KEY_DURATION, "TIME", 0,
+		"start, stop: do the opposite after TIME: 10, 500ms, 2m", 0},
 	{0},
 };
 

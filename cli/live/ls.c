@@ -41,14 +41,14 @@ static const struct argp_option options[] = {
 	{"json", 'j', NULL, 0, "a document with one object a session", 0},
 	{"csv", 'c', NULL, 0, "comma-separated values with a title line", 0},
 	{"newest", 'n', "COUNT", 0, "only the COUNT sessions that were written to last", 0},
-	{"user", 'u', "USER", 0, "of this user alone, by name or uid", 0},
+	{"user", 'u', "USER", 0, "only sessions of this user, by name or uid", 0},
 	{"since", 's', "TIME", 0,
-		"begun since then: 2h, 90m, or a day or time of this place, as in 2026-11-26 or "
+		"only sessions that began since: 2h, 90m, or a local day or time, as 2026-11-26 or "
 		"\"2026-11-26 18:00\"",
 		0},
 	{"failed", KEY_FAILED, NULL, 0,
-		"whose command or a process of which ended with another status than 0, or was "
-		"killed",
+		"only sessions whose command or process was killed or ended with a status other "
+		"than 0",
 		0},
 	{"socket", 'S', "PATH", 0, "ask only this collector", 0},
 	{0},

@@ -32,12 +32,12 @@ struct stat_options {
 };
 
 static const struct argp_option options[] = {
-	{"count", 'n', "COUNT", 0, "so many times (default: until stopped)", 0},
-	{"interval", 'i', "SECONDS", 0, "so far apart (2)", 0},
+	{"count", 'n', "COUNT", 0, "number of samples (default: until stopped)", 0},
+	{"interval", 'i', "SECONDS", 0, "time between samples (default 2)", 0},
 	{"batch", 'b', NULL, 0, "print the table each time, for pipes and logs", 0},
 	{"json", 'j', NULL, 0, "one JSON document a line each time", 0},
-	{"outstanding", 'o', NULL, 0, "once: what each rank waits in, and which is the odd one out",
-		0},
+	{"outstanding", 'o', NULL, 0,
+		"once: the kernel that each rank waits in, and the odd rank out", 0},
 	{"socket", 'S', "PATH", 0, "ask only this collector", 0},
 	{0},
 };

@@ -31,7 +31,7 @@ static const struct argp_option env_option[] = {
 		"the collector to use (default: RTL_SOCKET, your own where it answers, else the "
 		"job looks for the node's)",
 		0},
-	{"job", KEY_JOB, "KEY", 0, "RTL_JOB_ID: what belongs into one session", 0},
+	{"job", KEY_JOB, "KEY", 0, "RTL_JOB_ID: the key that one session's processes share", 0},
 	{"mode", 'm', "MODE", 0, OPTS_MODE_HELP, 0},
 	{"device", KEY_DEVICE, "real|soft", 0,
 		"the job's own GPU stack (default), or a software GPU: SIMULATED", 0},

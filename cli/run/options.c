@@ -42,9 +42,10 @@ static const struct argp_option run_option[] = {
 		0},
 	{"export", KEY_EXPORT, "FORMAT=OUT", 0, RUN_EXPORT_HELP, 0},
 	{"strict", KEY_STRICT, NULL, 0,
-		"no start (125) when it cannot be recorded, 3 when the record is not complete", 0},
-	{"quiet", 'q', NULL, 0, "say only what went wrong", 0},
-	{"verbose", 'v', NULL, 0, "say what is used", 0},
+		"exit 125 without a start if it cannot be recorded, 3 if the record is incomplete",
+		0},
+	{"quiet", 'q', NULL, 0, "print only errors", 0},
+	{"verbose", 'v', NULL, 0, "print what is used", 0},
 	CHOICES_ARGP{0},
 };
 

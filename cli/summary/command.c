@@ -14,11 +14,12 @@
 enum { KEY_BY = 0x500, KEY_CATEGORIES, KEY_STEPS };
 
 static const struct argp_option options[] = {
-	{"top", 'n', "COUNT", 0, "so many kernels in the table (20; --by: 5 of each); 0: all", 0},
+	{"top", 'n', "COUNT", 0, "number of kernels to list (default 20, with --by 5 each; 0: all)",
+		0},
 	VERB_STRICT,
 	{"by", KEY_BY, "WHAT", 0,
-		"kernels apart by rank, gpu, queue, marker (the innermost roctx range) or category "
-		"(what kind of work they are)",
+		"list kernels by rank, gpu, queue, marker (the innermost roctx range) or category "
+		"(kind of work)",
 		0},
 	{"steps", KEY_STEPS, "REGEX", 0,
 		"with --by marker: ranges that differ in the number at the end of the match are "
@@ -26,7 +27,7 @@ static const struct argp_option options[] = {
 		"(ProfilerStep#N, step N, iteration N)",
 		0},
 	{"categories", KEY_CATEGORIES, "FILE", 0,
-		"rules that say so, before those of the session (else RTL_CATEGORIES)", 0},
+		"rules for categories, before those of the session (default: RTL_CATEGORIES)", 0},
 	VERB_JSON,
 	VERB_CSV_TABLE(
 		"one table: kernels (default), ranks, gpus, losses, copies, metrics, host_calls, "

@@ -18,7 +18,7 @@ enum { KEY_NO_KERNELS = 0x500, KEY_STEPS, KEY_EACH_STEP };
 static const struct argp_option options[] = {
 	{"by", 'b', "WHAT", 0, "merged (default): all ranks as one; rank: each process and thread",
 		0},
-	{"depth", 'd', "LEVELS", 0, "no deeper than that", 0},
+	{"depth", 'd', "LEVELS", 0, "show at most LEVELS levels", 0},
 	{"min-percent", 'm', "PERCENT", 0,
 		"of the GPU time; smaller rows are summed (0.5 in the text, else 0)", 0},
 	{"rank", 'r', "LIST", 0, "these ranks only: 0,3-5", 0},
@@ -28,7 +28,7 @@ static const struct argp_option options[] = {
 		"(ProfilerStep#N, "
 		"step N, iteration N)",
 		0},
-	{"each-step", KEY_EACH_STEP, NULL, 0, "steps are not one", 0},
+	{"each-step", KEY_EACH_STEP, NULL, 0, "do not merge steps", 0},
 	VERB_JSON,
 	VERB_CSV("a line a node"),
 	{"folded", 'f', NULL, 0, "stacks and ns of GPU time, for flame graphs", 0},

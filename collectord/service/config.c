@@ -44,14 +44,14 @@ static const struct argp_option options[] = {
 	{"db-dir", KEY_DB_DIR, "DIR", 0, "store sessions under DIR, as DIR/<uid>/<session>.db", 0},
 	{"private", KEY_PRIVATE, NULL, 0, "accept only this user and root", 0},
 	{"private-session", KEY_PRIVATE_SESSION, "NAME", 0,
-		"one session of that name for whatever comes; exit when it is closed", 0},
+		"one session of that name for all processes; exit when it is closed", 0},
 	{"keep-free", KEY_KEEP_FREE, "MIB", 0,
-		"leave so much of the disk free: closed sessions go before, else records wait "
+		"space to leave free on the disk: closed sessions are removed, else records wait "
 		"(default: the service 1024, or a twentieth of a small disk; others 0)",
 		0},
 	{"disk-wait", KEY_DISK_WAIT, "SECONDS", 0,
-		"a process that has ended waits so long for a disk that is full or failing; then "
-		"what is not stored of it is counted as dropped (default 30)",
+		"time that the records of an ended process wait for a full or failing disk before "
+		"they are counted as dropped (default 30)",
 		0},
 	{"allow-network-fs", KEY_NETWORK_FS, NULL, 0,
 		"store on NFS, Lustre, GPFS, FUSE and their like all the same: SQLite's locks and "
@@ -63,19 +63,16 @@ static const struct argp_option options[] = {
 		"whose uid is hidden is refused",
 		0},
 	{"subuid-file", KEY_SUBUID_FILE, "FILE", 0,
-		"whose the uids in containers are, that they share one user's limits "
+		"the users that own the uids of containers, which share one user's limits "
 		"(default " CONFIG_SUBUID_FILE ")",
 		0},
 	{"allow-root", KEY_ALLOW_ROOT, NULL, 0,
-		"go on as root where --db-dir is not the service user's, and through symbolic "
-		"links of "
+		"stay root if --db-dir is not the service user's, and follow symbolic links of "
 		"other users",
 		0},
 	{"check", KEY_CHECK, NULL, 0,
-		"only see whether these options and rtl.conf can be understood: status 0, or 2 and "
-		"why",
-		0},
-	{"verbose", KEY_VERBOSE, NULL, 0, "say more on stderr", 0},
+		"only check these options and rtl.conf: status 0, or 2 and the reason", 0},
+	{"verbose", KEY_VERBOSE, NULL, 0, "print more to stderr", 0},
 	{NULL, 0, NULL, 0, NULL, 0},
 };
 

@@ -26,37 +26,35 @@ enum option_key {
 static const struct argp_option options[] = {
 	{NULL, 0, NULL, 0, "Limits; 0 is none. Defaults are the service's, others have none:", 1},
 	{"quota-rows", KEY_QUOTA_ROWS, "N", 0,
-		"records a second that a user may store (default 2000000); those beyond are "
-		"counted "
-		"(dropped_quota), and stored nowhere",
+		"records a second that a user may store (default 2000000); more are "
+		"counted (dropped_quota) and not stored",
 		1},
 	{"quota-bytes", KEY_QUOTA_BYTES, "MIB", 0,
-		"likewise, MiB a second as they are sent (default 256)", 1},
+		"MiB of records a second that a user may send (default 256); more are dropped", 1},
 	{"quota-burst", KEY_QUOTA_BURST, "SECONDS", 0,
-		"a user who was still may send so many seconds' worth at once (default 10)", 1},
+		"seconds of quota that a user may save up and send at once (default 10)", 1},
 	{"quota-disk", KEY_QUOTA_DISK, "MIB", 0,
-		"what the databases of a user may take (default: a quarter of the file system): "
-		"its "
-		"oldest closed sessions go, then its live ones store no more records",
+		"what the databases of a user may take (default: a quarter of the file "
+		"system); its oldest closed sessions are removed, then its live ones store no more",
 		1},
 	{"quota-memory", KEY_QUOTA_MEMORY, "MIB", 0,
-		"what this program keeps in memory of a user's kernels, names and queues (default "
-		"172): new names are <name-overflow> then, counted; last, processes are refused",
+		"memory for a user's kernels, names and queues (default 172); then new names "
+		"become "
+		"<name-overflow> and are counted; last, processes are refused",
 		1},
 	{"quota-names", KEY_QUOTA_NAMES, "N", 0,
 		"new names of kernels and markers that a user may store in a day, counted by each "
 		"begun 256 bytes (default 1048576); then as above",
 		1},
 	{"keep-days", KEY_KEEP_DAYS, "DAYS", 0,
-		"closed sessions go so long after their end (default 0: they stay)", 1},
+		"remove closed sessions DAYS after their end (default 0: never)", 1},
 	{"keep-bytes", KEY_KEEP_BYTES, "MIB", 0,
-		"closed sessions go while all databases take more, those of the user who has most "
-		"first (default 0: while the disk has room, see --keep-free)",
+		"remove closed sessions while all databases take more than MIB, those of the user "
+		"with most first (default 0: only for room on the disk, see --keep-free)",
 		1},
 	{"keep-sessions", KEY_KEEP_SESSIONS, "N", 0,
-		"of a user so many closed sessions are kept, whatever their size (default 16384): "
-		"its "
-		"oldest go",
+		"number of closed sessions to keep of a user, whatever their size (default 16384); "
+		"the oldest are removed",
 		1},
 	{NULL, 0, NULL, 0, NULL, 0},
 };

@@ -14,7 +14,7 @@
 
 #define COUNT 100000u
 
-static void room_for_as_many_as_come(void **state)
+static void an_array_grows_as_elements_are_added(void **state)
 {
 	uint64_t *array = NULL;
 	unsigned resized = 0;
@@ -37,7 +37,7 @@ static void room_for_as_many_as_come(void **state)
 }
 
 /* Some were taken away meanwhile. */
-static void room_again_where_it_was(void **state)
+static void an_array_grows_again_after_elements_were_removed(void **state)
 {
 	uint32_t *array = NULL;
 
@@ -55,8 +55,8 @@ static void room_again_where_it_was(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(room_for_as_many_as_come),
-		cmocka_unit_test(room_again_where_it_was),
+		cmocka_unit_test(an_array_grows_as_elements_are_added),
+		cmocka_unit_test(an_array_grows_again_after_elements_were_removed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -198,7 +198,7 @@ static void run_sql(const char *path, const char *sql)
 	sqlite3_close(db);
 }
 
-static void what_is_no_session_database_is_refused(void **state)
+static void a_file_that_is_no_session_database_is_refused(void **state)
 {
 	const char *path = in_folder("other");
 	struct stat st;
@@ -231,7 +231,7 @@ static void what_is_no_session_database_is_refused(void **state)
 	}
 }
 
-static void what_an_older_schema_has_not_is_empty(void **state)
+static void columns_that_an_older_schema_lacks_are_empty(void **state)
 {
 	const char *path = make_fixture("clean");
 	char error[QUERY_ERROR_BYTES];
@@ -520,8 +520,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_question_fits_the_schema),
 		cmocka_unit_test(every_question_is_answered_for_older_schemas),
-		cmocka_unit_test(what_is_no_session_database_is_refused),
-		cmocka_unit_test(what_an_older_schema_has_not_is_empty),
+		cmocka_unit_test(a_file_that_is_no_session_database_is_refused),
+		cmocka_unit_test(columns_that_an_older_schema_lacks_are_empty),
 		cmocka_unit_test(a_live_database_is_read_at_one_moment),
 		cmocka_unit_test(a_read_only_directory_is_enough),
 		cmocka_unit_test(users_can_only_read),

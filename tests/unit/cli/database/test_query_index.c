@@ -67,7 +67,7 @@ static size_t count_sessions(void)
 	return count;
 }
 
-static void every_part_of_it_is_read(void **state)
+static void all_sessions_of_a_large_index_are_read(void **state)
 {
 	char database[96];
 
@@ -78,7 +78,7 @@ static void every_part_of_it_is_read(void **state)
 }
 
 /* Blobs come after every text, and a text ends where C thinks it does: parts that never go on. */
-static void one_that_never_ends_is_left(void **state)
+static void reading_of_an_index_that_never_ends_is_stopped(void **state)
 {
 	char database[96];
 
@@ -94,8 +94,8 @@ static void one_that_never_ends_is_left(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_part_of_it_is_read),
-		cmocka_unit_test(one_that_never_ends_is_left),
+		cmocka_unit_test(all_sessions_of_a_large_index_are_read),
+		cmocka_unit_test(reading_of_an_index_that_never_ends_is_stopped),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -179,7 +179,7 @@ static void holes_and_odd_ids_are_as_sqlite_has_them(void **state)
 	assert_true(check("holes"));
 }
 
-static void a_part_is_what_sqlite_finds_there(void **state)
+static void a_range_of_rows_is_what_sqlite_finds_there(void **state)
 {
 	static const int64_t parts[][2] = {{1, 1}, {1, ROWS_PLAIN}, {500, 1500}, {1499, 1501},
 		{ROWS_PLAIN, ROWS_PLAIN + 9}, {ROWS_PLAIN + 1, INT64_MAX}, {-9, 0}, {700, 600},
@@ -208,7 +208,7 @@ static void a_part_is_what_sqlite_finds_there(void **state)
 	}
 }
 
-static void what_is_not_plain_is_left_to_sqlite(void **state)
+static void unusual_columns_and_files_are_left_to_sqlite(void **state)
 {
 	static const char *const ways[] = {
 		"UPDATE rtl_dispatch SET call = 'text' WHERE rowid = 2000",
@@ -314,8 +314,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_of_a_closed_file_come_from_its_pages),
 		cmocka_unit_test(holes_and_odd_ids_are_as_sqlite_has_them),
-		cmocka_unit_test(a_part_is_what_sqlite_finds_there),
-		cmocka_unit_test(what_is_not_plain_is_left_to_sqlite),
+		cmocka_unit_test(a_range_of_rows_is_what_sqlite_finds_there),
+		cmocka_unit_test(unusual_columns_and_files_are_left_to_sqlite),
 		cmocka_unit_test(a_damaged_file_is_as_damaged_as_sqlite_finds_it),
 	};
 

@@ -31,7 +31,7 @@ static void check(struct written *w, const char *expected)
 	free(w->text);
 }
 
-static void texts_end_nothing(void **state)
+static void escaped_texts_end_no_element(void **state)
 {
 	struct written w;
 
@@ -148,7 +148,7 @@ static void cells_have_exact_values(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(texts_end_nothing),
+		cmocka_unit_test(escaped_texts_end_no_element),
 		cmocka_unit_test(json_ends_neither_its_string_nor_its_element),
 		cmocka_unit_test(every_byte_pair_is_harmless),
 		cmocka_unit_test(base64_is_that_of_rfc_4648),

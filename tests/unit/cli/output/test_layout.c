@@ -104,7 +104,7 @@ static void a_narrow_terminal_has_the_name_on_a_line_of_its_own(void **state)
 	free(text);
 }
 
-static void a_note_goes_on_below_its_beginning(void **state)
+static void a_wrapped_note_is_aligned_below_its_beginning(void **state)
 {
 	char *text =
 		show(notes, 2, "its GPU worked longer than that of the others of this job", 40);
@@ -146,7 +146,7 @@ int main(void)
 		cmocka_unit_test(
 			the_columns_of_a_distribution_go_before_those_of_zeros_and_the_name_is_cut_in_its_middle),
 		cmocka_unit_test(a_narrow_terminal_has_the_name_on_a_line_of_its_own),
-		cmocka_unit_test(a_note_goes_on_below_its_beginning),
+		cmocka_unit_test(a_wrapped_note_is_aligned_below_its_beginning),
 		cmocka_unit_test(a_word_longer_than_the_room_is_broken),
 		cmocka_unit_test(a_locale_without_utf_8_has_no_ellipsis),
 	};

@@ -97,7 +97,7 @@ static void check(struct scene *s, enum reason_code code, const char *text)
 		fail_msg("'%s' is not in '%s'", text, r->text);
 }
 
-static void of_nothing_there_is_no_reason(void **state)
+static void a_job_without_a_cause_says_why_there_is_none(void **state)
 {
 	struct scene s;
 
@@ -354,7 +354,7 @@ static void idle_time_has_causes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(of_nothing_there_is_no_reason),
+		cmocka_unit_test(a_job_without_a_cause_says_why_there_is_none),
 		cmocka_unit_test(a_rank_that_others_wait_for_comes_before_what_they_show),
 		cmocka_unit_test(ranks_that_are_late_together_or_in_turn_are_all_named),
 		cmocka_unit_test(one_long_step_is_no_steady_cause),

@@ -141,7 +141,7 @@ static void all_kernels_are_there_when_they_fit(void **state)
 }
 
 /* In whatever order they come, a window that is cut has every kernel before its end. */
-static void a_window_that_is_cut_is_whole(void **state)
+static void a_cut_window_has_every_kernel_before_its_end(void **state)
 {
 	struct report_detail detail;
 	const struct report_window *window;
@@ -170,7 +170,7 @@ static void a_window_that_is_cut_is_whole(void **state)
 }
 
 /* More at one instant than there is room for: none of them, rather than some. */
-static void what_starts_at_once_stays_together(void **state)
+static void kernels_that_start_at_once_are_all_in_a_window_or_none(void **state)
 {
 	struct report_detail detail;
 	struct stage s;
@@ -230,8 +230,8 @@ int main(void)
 		cmocka_unit_test(bins_begin_again_with_the_file),
 		cmocka_unit_test(many_lanes_share_the_bins),
 		cmocka_unit_test(all_kernels_are_there_when_they_fit),
-		cmocka_unit_test(a_window_that_is_cut_is_whole),
-		cmocka_unit_test(what_starts_at_once_stays_together),
+		cmocka_unit_test(a_cut_window_has_every_kernel_before_its_end),
+		cmocka_unit_test(kernels_that_start_at_once_are_all_in_a_window_or_none),
 		cmocka_unit_test(the_longest_step_and_a_usual_one_are_shown),
 	};
 

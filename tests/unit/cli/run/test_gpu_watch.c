@@ -134,7 +134,7 @@ static void a_process_without_the_shim_is_counted_once_and_named(void **state)
 	assert_non_null(strstr(f->watch.named[0].why, "not in its environment"));
 }
 
-static void a_process_with_the_shim_is_none(void **state)
+static void a_process_with_the_shim_is_not_counted(void **state)
 {
 	struct fixture *f = *state;
 
@@ -144,7 +144,7 @@ static void a_process_with_the_shim_is_none(void **state)
 	assert_int_equal(f->watch.unseen, 0);
 }
 
-static void a_process_that_may_yet_load_the_shim_has_until_the_next_look(void **state)
+static void a_process_that_may_yet_load_the_shim_is_counted_at_the_next_scan(void **state)
 {
 	struct fixture *f = *state;
 
@@ -158,7 +158,7 @@ static void a_process_that_may_yet_load_the_shim_has_until_the_next_look(void **
 }
 
 /* The list is of the whole machine, and its names may be those of another pid namespace. */
-static void a_process_of_others_or_without_the_device_is_none(void **state)
+static void a_process_of_another_user_or_without_the_device_is_not_counted(void **state)
 {
 	struct fixture *f = *state;
 
@@ -171,7 +171,7 @@ static void a_process_of_others_or_without_the_device_is_none(void **state)
 	assert_int_equal(f->watch.unseen, 0);
 }
 
-static void a_process_that_is_gone_is_none(void **state)
+static void a_process_that_has_ended_is_not_counted(void **state)
 {
 	struct fixture *f = *state;
 	pid_t pid = start(f, true, false, "A=b");
@@ -185,7 +185,7 @@ static void a_process_that_is_gone_is_none(void **state)
 }
 
 /* The driver may take seconds to end it: its memory is gone then, and the device still open. */
-static void a_process_whose_memory_is_gone_is_none(void **state)
+static void a_process_without_memory_is_not_counted(void **state)
 {
 	struct fixture *f = *state;
 	char command[256], path[160], stat[64];
@@ -213,7 +213,7 @@ static void a_process_whose_memory_is_gone_is_none(void **state)
 	assert_int_equal(f->watch.unseen, 0);
 }
 
-static void more_than_are_named_are_counted(void **state)
+static void processes_beyond_those_named_are_counted(void **state)
 {
 	struct fixture *f = *state;
 
@@ -224,7 +224,7 @@ static void more_than_are_named_are_counted(void **state)
 	assert_int_equal(f->watch.unseen, GPU_WATCH_NAMED_MAX + 2);
 }
 
-static void looks_become_rare_and_without_a_driver_there_are_none(void **state)
+static void scans_become_rare_and_stop_without_a_driver(void **state)
 {
 	struct fixture *f = *state;
 	int last = 0;
@@ -249,13 +249,13 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(a_process_without_the_shim_is_counted_once_and_named),
-		TEST(a_process_with_the_shim_is_none),
-		TEST(a_process_that_may_yet_load_the_shim_has_until_the_next_look),
-		TEST(a_process_of_others_or_without_the_device_is_none),
-		TEST(a_process_that_is_gone_is_none),
-		TEST(a_process_whose_memory_is_gone_is_none),
-		TEST(more_than_are_named_are_counted),
-		TEST(looks_become_rare_and_without_a_driver_there_are_none),
+		TEST(a_process_with_the_shim_is_not_counted),
+		TEST(a_process_that_may_yet_load_the_shim_is_counted_at_the_next_scan),
+		TEST(a_process_of_another_user_or_without_the_device_is_not_counted),
+		TEST(a_process_that_has_ended_is_not_counted),
+		TEST(a_process_without_memory_is_not_counted),
+		TEST(processes_beyond_those_named_are_counted),
+		TEST(scans_become_rare_and_stop_without_a_driver),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -125,7 +125,7 @@ static int make_listener(struct sockaddr_un *ret, socklen_t *ret_bytes)
 }
 
 /* No other collector is started for its file, and no client waits on a socket that only we hold. */
-static void one_that_is_not_seen_to_die_stays_alone(void **state)
+static void a_collector_whose_end_cannot_be_watched_is_not_replaced(void **state)
 {
 	struct run_collector collector;
 	struct sockaddr_un address;
@@ -147,7 +147,7 @@ static void one_that_is_not_seen_to_die_stays_alone(void **state)
 	done(&collector);
 }
 
-static void a_flood_has_its_turn(void **state)
+static void a_flood_of_messages_is_read_in_batches(void **state)
 {
 	struct run_collector collector;
 
@@ -159,8 +159,14 @@ static void a_flood_has_its_turn(void **state)
 	done(&collector);
 }
 
+<<<<<<< HEAD
 /* Also while only the end is waited for. */
 static void what_is_taken_back_is_closed(void **state)
+=======
+/* Also while only the end is waited for; and nothing waits for the time that it takes to free it.
+ */
+static void a_descriptor_that_is_taken_back_is_closed(void **state)
+>>>>>>> 1e12ef08 (tests/unit: Rename tests of cli, proto and shim whose names are no claims alone)
 {
 	struct run_collector collector;
 	int recorder;
@@ -183,9 +189,15 @@ static void what_is_taken_back_is_closed(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+<<<<<<< HEAD
 		cmocka_unit_test(one_that_is_not_seen_to_die_stays_alone),
 		cmocka_unit_test(a_flood_has_its_turn),
 		cmocka_unit_test(what_is_taken_back_is_closed),
+=======
+		cmocka_unit_test(a_collector_whose_end_cannot_be_watched_is_not_replaced),
+		cmocka_unit_test(a_flood_of_messages_is_read_in_batches),
+		cmocka_unit_test(a_descriptor_that_is_taken_back_is_closed),
+>>>>>>> 1e12ef08 (tests/unit: Rename tests of cli, proto and shim whose names are no claims alone)
 	};
 
 	(void)argv;

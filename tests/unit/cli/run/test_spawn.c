@@ -28,7 +28,7 @@ static int count(const struct spawn_env *env, const char *entry)
 	return n;
 }
 
-static void a_value_is_there_once(void **state)
+static void a_variable_that_is_set_is_in_the_environment_once(void **state)
 {
 	char first[] = "TWICE=1", second[] = "TWICE=2", other[] = "TWICES=3";
 	char *ours[] = {first, other, second, NULL}, **kept = environ;
@@ -55,7 +55,7 @@ static void a_value_is_there_once(void **state)
 	environ = kept;
 }
 
-static void no_more_than_there_is_room_for(void **state)
+static void variables_beyond_the_room_are_refused(void **state)
 {
 	struct spawn_env env;
 
@@ -109,7 +109,7 @@ static int status_of(const char *program)
 	return WEXITSTATUS(status);
 }
 
-static void the_child_changes_nothing_of_ours(void **state)
+static void a_spawned_child_does_not_change_its_parent(void **state)
 {
 	char before[4096], after[4096];
 	struct rlimit limit, limit_after;
@@ -135,7 +135,7 @@ static void the_child_changes_nothing_of_ours(void **state)
 	assert_string_equal(after, before);
 }
 
-static void what_is_no_program_is_said(void **state)
+static void a_command_that_is_no_program_has_its_error(void **state)
 {
 	(void)state;
 	assert_int_equal(status_of("/"), 100 + EACCES);
@@ -145,10 +145,10 @@ static void what_is_no_program_is_said(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_value_is_there_once),
-		cmocka_unit_test(no_more_than_there_is_room_for),
-		cmocka_unit_test(the_child_changes_nothing_of_ours),
-		cmocka_unit_test(what_is_no_program_is_said),
+		cmocka_unit_test(a_variable_that_is_set_is_in_the_environment_once),
+		cmocka_unit_test(variables_beyond_the_room_are_refused),
+		cmocka_unit_test(a_spawned_child_does_not_change_its_parent),
+		cmocka_unit_test(a_command_that_is_no_program_has_its_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

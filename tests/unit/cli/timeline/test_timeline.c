@@ -303,7 +303,7 @@ static void a_wait_for_work_that_is_held_back_is_no_synchronisation(void **state
 }
 
 /* Of more gaps than are held the first ones keep what was seen of them. */
-static void what_waits_too_long_was_in_the_last_gaps_alone(void **state)
+static void a_kernel_that_waits_through_many_gaps_explains_only_the_last_ones(void **state)
 {
 	enum { GAPS = BREAKDOWN_GAPS_HELD + 44, SETTLED = BREAKDOWN_GAPS_HELD / 2 };
 	struct stage s;
@@ -337,7 +337,7 @@ int main(void)
 		cmocka_unit_test(idle_time_has_its_cause),
 		cmocka_unit_test(queues_that_are_not_empty_are_held_back),
 		cmocka_unit_test(a_wait_for_work_that_is_held_back_is_no_synchronisation),
-		cmocka_unit_test(what_waits_too_long_was_in_the_last_gaps_alone),
+		cmocka_unit_test(a_kernel_that_waits_through_many_gaps_explains_only_the_last_ones),
 	};
 
 	unsetenv("RTL_CATEGORIES");

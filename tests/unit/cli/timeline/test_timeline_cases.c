@@ -476,7 +476,7 @@ static char *show(const struct stage *s)
 }
 
 /* A loader that takes as long as the step: whatever the largest part of that is, and if none is. */
-static void a_loader_between_steps_is_told_of_any_steps(void **state)
+static void idle_time_of_a_loader_between_steps_is_shown_for_any_largest_part(void **state)
 {
 	static const char rest[] = "; of all the time GPUs idle 45 %, 96 % of that: nothing was "
 				   "submitted (--mode hip records what the host did meanwhile)";
@@ -517,7 +517,7 @@ static void a_loader_between_steps_is_told_of_any_steps(void **state)
 }
 
 /* Neither has any time then: not what was asked for, and not what lies outside of it. */
-static void what_is_outside_is_told_where_there_is_any(void **state)
+static void time_outside_of_steps_is_shown_if_there_is_any(void **state)
 {
 	struct stage s;
 	char *text;
@@ -553,8 +553,8 @@ int main(void)
 		cmocka_unit_test(what_is_between_steps_has_its_own_share),
 		cmocka_unit_test(a_process_that_works_only_in_the_first_step_has_a_time),
 		cmocka_unit_test(kernels_that_are_slow_to_begin_are_not_called_short),
-		cmocka_unit_test(a_loader_between_steps_is_told_of_any_steps),
-		cmocka_unit_test(what_is_outside_is_told_where_there_is_any),
+		cmocka_unit_test(idle_time_of_a_loader_between_steps_is_shown_for_any_largest_part),
+		cmocka_unit_test(time_outside_of_steps_is_shown_if_there_is_any),
 		cmocka_unit_test(more_rows_than_fit_are_the_run),
 		cmocka_unit_test(more_inferred_rows_than_fit_are_the_run),
 		cmocka_unit_test(more_steps_than_are_kept_are_the_run),

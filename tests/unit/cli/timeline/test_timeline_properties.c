@@ -255,7 +255,7 @@ static void a_file_in_reverse_gives_the_same(void **state)
 }
 
 /* The buffer alone: what it lets by is in order, and what comes too late is said. */
-static void what_is_too_late_is_noticed(void **state)
+static void an_event_too_late_for_the_buffer_makes_the_times_inexact(void **state)
 {
 	struct breakdown_row outside = {0};
 	struct breakdown breakdown = {.outside = &outside};
@@ -282,7 +282,7 @@ static void what_is_too_late_is_noticed(void **state)
 }
 
 /* As of a lane whose dispatches have no times: nothing was ever held. */
-static void nothing_held_is_nothing_passed_on(void **state)
+static void an_empty_sort_buffer_passes_nothing_on(void **state)
 {
 	struct breakdown_row outside = {0};
 	struct breakdown breakdown = {.outside = &outside};
@@ -303,8 +303,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_figure_is_a_count_of_ticks_in_any_order),
 		cmocka_unit_test(a_file_in_reverse_gives_the_same),
-		cmocka_unit_test(what_is_too_late_is_noticed),
-		cmocka_unit_test(nothing_held_is_nothing_passed_on),
+		cmocka_unit_test(an_event_too_late_for_the_buffer_makes_the_times_inexact),
+		cmocka_unit_test(an_empty_sort_buffer_passes_nothing_on),
 	};
 
 	unsetenv("RTL_CATEGORIES");

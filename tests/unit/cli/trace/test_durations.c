@@ -72,7 +72,7 @@ static void percentiles_are_those_of_a_sort(void **state)
 	durations_room_done(&room);
 }
 
-static void of_nothing_there_are_none(void **state)
+static void no_durations_have_no_percentiles(void **state)
 {
 	struct durations none = {0};
 	const struct durations *const all[] = {&none};
@@ -94,7 +94,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(percentiles_are_those_of_a_sort),
-		cmocka_unit_test(of_nothing_there_are_none),
+		cmocka_unit_test(no_durations_have_no_percentiles),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

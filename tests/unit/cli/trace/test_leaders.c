@@ -47,7 +47,7 @@ static void a_rank_is_the_process_with_steps(void **state)
 		1);
 }
 
-static void without_steps_it_is_the_one_with_collectives(void **state)
+static void without_steps_the_leader_is_the_process_with_collectives(void **state)
 {
 	(void)state;
 	assert_int_equal(LEADING({.kernels = 1, .kernel_ns = 1, .has_collectives = true},
@@ -58,7 +58,7 @@ static void without_steps_it_is_the_one_with_collectives(void **state)
 		1);
 }
 
-static void without_either_it_is_the_one_with_most_kernel_time(void **state)
+static void without_steps_and_collectives_the_leader_has_most_kernel_time(void **state)
 {
 	(void)state;
 	assert_int_equal(LEADING({.kernels = 1, .kernel_ns = 3}, {.kernels = 9, .kernel_ns = 7},
@@ -95,8 +95,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_rank_is_the_process_with_steps),
-		cmocka_unit_test(without_steps_it_is_the_one_with_collectives),
-		cmocka_unit_test(without_either_it_is_the_one_with_most_kernel_time),
+		cmocka_unit_test(without_steps_the_leader_is_the_process_with_collectives),
+		cmocka_unit_test(without_steps_and_collectives_the_leader_has_most_kernel_time),
 		cmocka_unit_test(processes_without_a_rank_lead_where_no_rank_is_known),
 	};
 

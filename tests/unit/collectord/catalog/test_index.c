@@ -357,7 +357,7 @@ static void what_went_is_told_once(void **state)
 }
 
 /* Open or closed, with its file it is over; what was set aside of it has a file. */
-static void whose_file_is_gone_went(void **state)
+static void a_session_whose_file_is_gone_counts_as_removed(void **state)
 {
 	struct index *index = ((struct place *)*state)->index;
 
@@ -554,7 +554,7 @@ int main(void)
 		T(what_is_not_weighed_is_weighed_in_parts),
 		T(many_removals_of_one_user_push_out_only_that_users),
 		T(what_went_is_told_once),
-		T(whose_file_is_gone_went),
+		T(a_session_whose_file_is_gone_counts_as_removed),
 		T(what_was_put_since_the_store_was_moved_stays),
 		T(the_oldest_is_closed_and_may_go),
 		T(subordinate_uids_are_one_tenant),

@@ -50,7 +50,7 @@ static void check(const char *text, const struct counts_as *of, size_t count)
 	check(text, (const struct counts_as[]){__VA_ARGS__},                                       \
 		sizeof((const struct counts_as[]){__VA_ARGS__}) / sizeof(struct counts_as))
 
-static void ranges_of_one_user_are_his(void **state)
+static void all_ranges_of_a_user_belong_to_that_user(void **state)
 {
 	(void)state;
 	CHECK("1002:400000:10\n1001:100000:65536\n1001:300000:100000",
@@ -80,7 +80,7 @@ static void ranges_may_lie_in_others(void **state)
 }
 
 /* The kubelet's, docker's: a container has a block of them. */
-static void what_is_handed_on_counts_by_container(void **state)
+static void uids_of_a_container_manager_count_by_container(void **state)
 {
 	(void)state;
 	CHECK("998:100000:200000\n",
@@ -89,7 +89,7 @@ static void what_is_handed_on_counts_by_container(void **state)
 		{300000, 300000});
 }
 
-static void what_is_no_line_is_passed_over(void **state)
+static void malformed_lines_are_ignored(void **state)
 {
 	struct subuids *subuids = NULL;
 
@@ -114,7 +114,7 @@ static void what_is_no_line_is_passed_over(void **state)
 	assert_int_equal(subuids_owner(NULL, 600009), 600009);
 }
 
-static void there_are_only_so_many(void **state)
+static void ranges_beyond_the_limit_are_refused(void **state)
 {
 	struct subuids *subuids = NULL;
 	char *text = malloc((SUBUID_RANGES_MAX + 1) * 24), *at = text;
@@ -136,12 +136,12 @@ static void there_are_only_so_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ranges_of_one_user_are_his),
+		cmocka_unit_test(all_ranges_of_a_user_belong_to_that_user),
 		cmocka_unit_test(names_are_users),
 		cmocka_unit_test(ranges_may_lie_in_others),
-		cmocka_unit_test(what_is_handed_on_counts_by_container),
-		cmocka_unit_test(there_are_only_so_many),
-		cmocka_unit_test(what_is_no_line_is_passed_over),
+		cmocka_unit_test(uids_of_a_container_manager_count_by_container),
+		cmocka_unit_test(ranges_beyond_the_limit_are_refused),
+		cmocka_unit_test(malformed_lines_are_ignored),
 	};
 	int fd = mkstemp(path);
 

@@ -231,7 +231,7 @@ static void what_no_frame_brings_is_missing(void **state)
 	}
 }
 
-static void what_is_to_come_is_incomplete(void **state)
+static void pending_records_make_a_session_incomplete(void **state)
 {
 	static const size_t at[] = {offsetof(struct completeness, pending),
 		offsetof(struct completeness, undrained), offsetof(struct completeness, skipped)};
@@ -246,7 +246,7 @@ static void what_is_to_come_is_incomplete(void **state)
 	}
 }
 
-static void the_rest_is_said_when_there_is_any(void **state)
+static void other_losses_are_in_the_line_if_there_are_any(void **state)
 {
 	struct completeness c = {.markers_dropped = 1,
 		.calls_dropped = 7,
@@ -368,8 +368,8 @@ int main(void)
 		cmocka_unit_test(only_the_filter_may_skip),
 		cmocka_unit_test(what_a_mode_leaves_untimed_is_stated_and_no_loss),
 		cmocka_unit_test(what_no_frame_brings_is_missing),
-		cmocka_unit_test(what_is_to_come_is_incomplete),
-		cmocka_unit_test(the_rest_is_said_when_there_is_any),
+		cmocka_unit_test(pending_records_make_a_session_incomplete),
+		cmocka_unit_test(other_losses_are_in_the_line_if_there_are_any),
 		cmocka_unit_test(processes_of_other_users_are_named_by_their_uid),
 		cmocka_unit_test(what_another_tool_recorded_is_neither_complete_nor_incomplete),
 		cmocka_unit_test(what_is_known_to_be_lost_is_said_beside_imports),

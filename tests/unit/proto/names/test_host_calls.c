@@ -76,7 +76,7 @@ static void any_words_are_json(void **state)
 	sqlite3_close(db);
 }
 
-static void table_is_whole(void **state)
+static void every_hip_function_is_in_the_table_once(void **state)
 {
 	char names[ARGUMENTS_BYTES_MAX];
 
@@ -114,7 +114,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(arguments_are_named),
 		cmocka_unit_test(any_words_are_json),
-		cmocka_unit_test(table_is_whole),
+		cmocka_unit_test(every_hip_function_is_in_the_table_once),
 		cmocka_unit_test(collectives_have_names),
 	};
 

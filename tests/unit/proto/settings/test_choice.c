@@ -96,7 +96,7 @@ static void steps_are_four_numbers(void **state)
 	}
 }
 
-static void one_bad_variable_chooses_everything(void **state)
+static void one_bad_variable_makes_the_choice_default(void **state)
 {
 	static const char *const environment[] = {
 		"HOME=/", "RTL_RANKS=0-3", "RTL_KERNELS=gemm(", "RTL_DURATION=1s", NULL};
@@ -132,7 +132,7 @@ static void variables_mean_what_options_mean(void **state)
 	assert_true(choice.is_dormant);
 }
 
-static void what_does_not_go_together_is_said(void **state)
+static void options_that_contradict_each_other_are_refused(void **state)
 {
 	struct choice choice = {.is_dormant = true, .start_after_ns = 1};
 	char why[CHOICE_WHY_BYTES];
@@ -295,9 +295,9 @@ int main(void)
 		cmocka_unit_test(lists_with_a_mistake_are_refused),
 		cmocka_unit_test(durations_are_read_with_their_units),
 		cmocka_unit_test(steps_are_four_numbers),
-		cmocka_unit_test(one_bad_variable_chooses_everything),
+		cmocka_unit_test(one_bad_variable_makes_the_choice_default),
 		cmocka_unit_test(variables_mean_what_options_mean),
-		cmocka_unit_test(what_does_not_go_together_is_said),
+		cmocka_unit_test(options_that_contradict_each_other_are_refused),
 		cmocka_unit_test(the_default_step_marker_knows_the_usual_texts),
 		cmocka_unit_test(every_reason_has_a_name),
 		cmocka_unit_test(a_pattern_that_is_too_large_written_out_is_refused),

@@ -176,7 +176,7 @@ static void number_check(const char *claim, struct rank_number number, int64_t e
 		fail_msg("%s: %lld, expected %lld", claim, (long long)value, (long long)expected);
 }
 
-static void every_launcher_is_told(void **state)
+static void every_launcher_is_recognised(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -210,7 +210,7 @@ static void a_long_job_key_is_cut(void **state)
 	assert_int_equal(strlen(info.job), LABEL_BYTES_MAX - 1);
 }
 
-static void no_environment_at_all(void **state)
+static void no_environment_is_no_launcher(void **state)
 {
 	struct rank_info info;
 
@@ -223,9 +223,9 @@ static void no_environment_at_all(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_launcher_is_told),
+		cmocka_unit_test(every_launcher_is_recognised),
 		cmocka_unit_test(a_long_job_key_is_cut),
-		cmocka_unit_test(no_environment_at_all),
+		cmocka_unit_test(no_environment_is_no_launcher),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -179,7 +179,7 @@ static void a_record_frame_needs_its_number(void **state)
 	assert_int_equal(verdict(&s), -EINVAL);
 }
 
-static void nonsense_is_not_a_frame(void **state)
+static void random_bytes_are_not_a_frame(void **state)
 {
 	static const uint8_t truncated[] = {0x2a, 0x7f, 0x01};
 	static const uint8_t unknown_body[] = {0xfa, 0x0f, 0x01, 0x00};
@@ -285,7 +285,7 @@ int main(void)
 		cmocka_unit_test(escapes_need_their_long_value),
 		cmocka_unit_test(runs_and_reasons_must_be_in_range),
 		cmocka_unit_test(a_record_frame_needs_its_number),
-		cmocka_unit_test(nonsense_is_not_a_frame),
+		cmocka_unit_test(random_bytes_are_not_a_frame),
 		cmocka_unit_test(host_calls_have_the_words_of_their_function),
 		cmocka_unit_test(amplification_ends_at_the_limit_of_the_arena),
 		cmocka_unit_test(the_highest_common_version_is_chosen),

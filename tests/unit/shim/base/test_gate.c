@@ -175,7 +175,7 @@ static void a_control_with_a_duration_ends_by_itself(void **state)
 	assert_false(is_open());
 }
 
-static void times_open_and_close(void **state)
+static void a_start_time_and_a_duration_open_and_close_the_gate(void **state)
 {
 	struct choice choice = {.start_after_ns = 2 * SECOND, .duration_ns = 3 * SECOND};
 
@@ -364,7 +364,7 @@ static void *toggle(void *argument)
 }
 
 /* Changes come in order, each the opposite of the one before, unless some were passed over. */
-static void threads_change_it_in_one_order(void **state)
+static void threads_change_the_gate_in_one_order(void **state)
 {
 	struct choice choice = {.region = "a", .steps = {0, 0, 1, 0}};
 	uint64_t end_ns = clock_monotonic_ns() + SECOND / 2, seq = 0, taken = 0, last_ns = 0;
@@ -545,7 +545,7 @@ int main(void)
 		cmocka_unit_test(a_gpu_that_is_left_out_has_a_gate_of_its_own),
 		cmocka_unit_test(dormant_waits_for_the_control),
 		cmocka_unit_test(a_control_with_a_duration_ends_by_itself),
-		cmocka_unit_test(times_open_and_close),
+		cmocka_unit_test(a_start_time_and_a_duration_open_and_close_the_gate),
 		cmocka_unit_test(steps_are_scheduled_as_torch_does),
 		cmocka_unit_test(steps_count_from_the_start_of_a_dormant_process),
 		cmocka_unit_test(a_runtime_that_comes_up_within_a_step_records_it),
@@ -554,7 +554,7 @@ int main(void)
 		cmocka_unit_test(filters_look_at_texts),
 		cmocka_unit_test(more_changes_than_fit_leave_the_latest),
 		cmocka_unit_test(changes_that_are_passed_over_are_counted),
-		cmocka_unit_test(threads_change_it_in_one_order),
+		cmocka_unit_test(threads_change_the_gate_in_one_order),
 		cmocka_unit_test(changes_beyond_the_log_are_counted),
 		cmocka_unit_test(changes_that_find_the_log_full_are_counted),
 		cmocka_unit_test(a_handler_does_not_wait_for_its_thread),

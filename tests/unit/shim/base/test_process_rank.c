@@ -51,7 +51,7 @@ static void a_rank_that_is_set_later_is_found(void **state)
 	assert_false(process_rank_take(&rank));
 }
 
-static void what_is_settled_is_looked_at_again_for_a_communicator_only(void **state)
+static void a_settled_rank_is_read_again_only_for_a_communicator(void **state)
 {
 	struct process_rank rank;
 
@@ -67,7 +67,7 @@ static void what_is_settled_is_looked_at_again_for_a_communicator_only(void **st
 	assert_int_equal(rank.declared.rank.value, 4);
 }
 
-static void a_rank_that_is_taken_away_again_was_true(void **state)
+static void a_rank_stays_when_its_variables_are_removed(void **state)
 {
 	struct process_rank rank;
 
@@ -174,8 +174,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_rank_that_is_set_later_is_found),
-		TEST(what_is_settled_is_looked_at_again_for_a_communicator_only),
-		TEST(a_rank_that_is_taken_away_again_was_true),
+		TEST(a_settled_rank_is_read_again_only_for_a_communicator),
+		TEST(a_rank_stays_when_its_variables_are_removed),
 		TEST(an_environment_that_cannot_be_read_is_none),
 		TEST(a_thread_that_sets_variables_meanwhile_harms_nothing),
 		TEST(the_largest_communicator_is_the_one_of_most_ranks),

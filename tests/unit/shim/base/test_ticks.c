@@ -226,7 +226,7 @@ static void check_reading(struct ticks *t)
 }
 
 /* Only where the kernel's own clock is the counter; else it is not even read. */
-static void without_the_kernel_s_word_the_clock_is_read(void **state)
+static void the_clock_is_read_unless_the_kernel_uses_the_counter(void **state)
 {
 	static const struct {
 		const char *source;
@@ -279,7 +279,7 @@ static void the_counter_behind_a_hypervisor_s_clock_counts(void **state)
 
 /* Where it is, a line comes to be; how good it is depends on the machine, that it is there does
  * not. */
-static void with_it_a_line_comes_to_be(void **state)
+static void a_line_is_found_if_the_kernel_uses_the_counter(void **state)
 {
 	uint64_t deadline_ns = clock_monotonic_ns() + 20 * S;
 	struct ticks t = {0};
@@ -303,9 +303,9 @@ int main(void)
 		cmocka_unit_test(a_suspension_is_not_taken_for_a_slope),
 		cmocka_unit_test(a_counter_that_is_behind_is_not_followed),
 		cmocka_unit_test(nonsense_leaves_no_line),
-		cmocka_unit_test(without_the_kernel_s_word_the_clock_is_read),
+		cmocka_unit_test(the_clock_is_read_unless_the_kernel_uses_the_counter),
 		cmocka_unit_test(the_counter_behind_a_hypervisor_s_clock_counts),
-		cmocka_unit_test(with_it_a_line_comes_to_be),
+		cmocka_unit_test(a_line_is_found_if_the_kernel_uses_the_counter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

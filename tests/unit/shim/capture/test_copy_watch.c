@@ -132,7 +132,7 @@ static void the_shim_thread_reads_what_has_fired(void **state)
 	assert_false(is_wrong);
 }
 
-static void the_next_use_reads_first(void **state)
+static void times_are_read_before_a_signal_is_used_again(void **state)
 {
 	struct signal signal = {.amd.value = 1};
 
@@ -432,7 +432,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(the_shim_thread_reads_what_has_fired),
-		TEST(the_next_use_reads_first),
+		TEST(times_are_read_before_a_signal_is_used_again),
 		TEST(a_packet_takes_the_times_away),
 		TEST(copies_that_share_a_signal_have_no_times),
 		TEST(a_copy_that_is_not_all_a_signal_counts_has_no_times),

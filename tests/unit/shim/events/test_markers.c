@@ -293,7 +293,7 @@ static void long_texts_are_cut_and_none_is_no_crash(void **state)
 	assert_int_equal(seen_count, 2);
 }
 
-static void what_came_without_a_recorder_is_not_lost(void **state)
+static void markers_set_before_a_recorder_exists_are_kept(void **state)
 {
 	(void)state;
 	assert_true(events_stop(clock_monotonic_ns() + DEADLINE_NS));
@@ -312,7 +312,7 @@ static void what_came_without_a_recorder_is_not_lost(void **state)
 	assert_int_equal(counter(RTL_P_markers_ended), 1);
 }
 
-static void what_finds_no_cell_stays_in_the_ring(void **state)
+static void markers_without_a_free_cell_stay_in_the_ring(void **state)
 {
 	struct recorder *recorder = capture_recorder(capture);
 
@@ -356,7 +356,7 @@ static void a_part_of_a_frame_waits_for_more_but_not_long(void **state)
 }
 
 /* As fast as it filled, half of the rest would be full before HARVEST_NS. */
-static void a_ring_that_fills_has_a_look_in_time(void **state)
+static void a_ring_that_fills_is_read_in_time(void **state)
 {
 	uint64_t now_ns = clock_boottime_ns();
 
@@ -479,10 +479,10 @@ int main(void)
 		TEST(long_texts_are_cut_and_none_is_no_crash),
 		TEST(threads_have_their_own_stacks),
 		TEST(a_flood_is_counted_to_the_last_mark),
-		TEST(what_came_without_a_recorder_is_not_lost),
-		TEST(what_finds_no_cell_stays_in_the_ring),
+		TEST(markers_set_before_a_recorder_exists_are_kept),
+		TEST(markers_without_a_free_cell_stay_in_the_ring),
 		TEST(a_part_of_a_frame_waits_for_more_but_not_long),
-		TEST(a_ring_that_fills_has_a_look_in_time),
+		TEST(a_ring_that_fills_is_read_in_time),
 		TEST(a_forked_child_touches_nothing_of_its_parent),
 	};
 

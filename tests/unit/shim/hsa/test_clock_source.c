@@ -100,7 +100,7 @@ static bool is_taken(hsa_status_t (*info)(hsa_agent_t, hsa_agent_info_t, void *)
 	return is;
 }
 
-static void the_runtime_s_word_is_taken_where_a_second_one_agrees(void **state)
+static void the_runtimes_tick_is_taken_if_a_second_reading_agrees(void **state)
 {
 	(void)state;
 	info_tick = 1000;
@@ -249,7 +249,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_thunk_answers_first_and_in_one_reading),
 		cmocka_unit_test(a_clock_that_fails_gives_no_anchor),
-		cmocka_unit_test(the_runtime_s_word_is_taken_where_a_second_one_agrees),
+		cmocka_unit_test(the_runtimes_tick_is_taken_if_a_second_reading_agrees),
 		cmocka_unit_test(a_tick_is_found_by_the_runtime_s_conversion_alone),
 		cmocka_unit_test(without_any_clock_there_is_no_anchor),
 		cmocka_unit_test(a_measured_frequency_is_taken_to_its_crystal),

@@ -10,7 +10,7 @@
 
 #define HANDLE(i) (0x7f0000000000ull + (i)*128)
 
-static void only_what_was_shared_is_known(void **state)
+static void only_shared_signals_are_found(void **state)
 {
 	(void)state;
 	assert_false(ipc_has(HANDLE(1)));
@@ -24,7 +24,7 @@ static void only_what_was_shared_is_known(void **state)
 	assert_int_equal(atomic_load(&ipc_signals_known), 0);
 }
 
-static void coming_and_going_uses_nothing_up(void **state)
+static void adding_and_removing_signals_uses_no_entry_up(void **state)
 {
 	(void)state;
 	for (uint64_t i = 0; i < 100 * IPC_SIGNALS_MAX; i++) {
@@ -47,7 +47,7 @@ static void *look(void *argument)
 	return NULL;
 }
 
-static void lookers_run_beside_changes(void **state)
+static void lookups_run_beside_changes(void **state)
 {
 	uint64_t found = 0;
 	pthread_t thread;
@@ -78,9 +78,9 @@ static void too_many_make_every_signal_untimed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_what_was_shared_is_known),
-		cmocka_unit_test(coming_and_going_uses_nothing_up),
-		cmocka_unit_test(lookers_run_beside_changes),
+		cmocka_unit_test(only_shared_signals_are_found),
+		cmocka_unit_test(adding_and_removing_signals_uses_no_entry_up),
+		cmocka_unit_test(lookups_run_beside_changes),
 		cmocka_unit_test(too_many_make_every_signal_untimed),
 	};
 

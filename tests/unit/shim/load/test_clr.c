@@ -112,7 +112,7 @@ static void a_link_leads_to_the_number(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void of_two_the_one_that_reads_back_decides(void **state)
+static void of_two_clr_libraries_the_one_that_reads_back_decides(void **state)
 {
 	void *library = load("libamdhip64.so.7.2.53211");
 
@@ -123,7 +123,7 @@ static void of_two_the_one_that_reads_back_decides(void **state)
 	dlclose(library);
 }
 
-static void without_a_number_it_is_of_the_runtime_s_package(void **state)
+static void a_clr_without_a_number_counts_as_the_runtimes_package(void **state)
 {
 	static const enum runtime_kind never[] = {RUNTIME_5, RUNTIME_6, RUNTIME_7_2};
 	static const enum runtime_kind may[] = {RUNTIME_7_0, RUNTIME_LATER, RUNTIME_LATER_FIXED};
@@ -162,8 +162,8 @@ int main(void)
 		cmocka_unit_test(packets_are_read_back_by_what_was_not_read_and_after_7_2),
 		cmocka_unit_test(a_file_with_a_number_is_asked_before_the_runtime_below),
 		cmocka_unit_test(a_link_leads_to_the_number),
-		cmocka_unit_test(of_two_the_one_that_reads_back_decides),
-		cmocka_unit_test(without_a_number_it_is_of_the_runtime_s_package),
+		cmocka_unit_test(of_two_clr_libraries_the_one_that_reads_back_decides),
+		cmocka_unit_test(a_clr_without_a_number_counts_as_the_runtimes_package),
 		cmocka_unit_test(a_registered_table_is_asked_before_the_runtime_below),
 	};
 

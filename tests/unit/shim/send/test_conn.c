@@ -316,7 +316,7 @@ static void tries_at_once_then_ever_more_rarely_and_for_ever(void **state)
 }
 
 /* Whenever in the first second a collector comes back: it is found a quarter of that time later. */
-static void is_back_within_a_quarter_of_the_outage(void **state)
+static void a_collector_is_found_within_a_quarter_of_its_outage(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t start_ns = f->now_ns;
@@ -466,7 +466,7 @@ static void a_refusal_is_counted_and_slows_it_down(void **state)
 	assert_true(f->conn.next_try_ns - f->now_ns < RECONNECT_NS_MAX);
 }
 
-static void at_the_end_it_tries_at_once_and_once(void **state)
+static void at_the_end_the_shim_reconnects_at_once_and_once(void **state)
 {
 	struct fixture *f = *state;
 
@@ -603,13 +603,13 @@ int main(void)
 		TEST(partial_writes_never_mix_frames),
 		TEST(after_a_hang_up_it_sends_again_what_was_not_stored),
 		TEST(tries_at_once_then_ever_more_rarely_and_for_ever),
-		TEST(is_back_within_a_quarter_of_the_outage),
+		TEST(a_collector_is_found_within_a_quarter_of_its_outage),
 		TEST(a_collector_that_stored_something_is_looked_for_at_once),
 		TEST(an_ack_beyond_what_was_sent_ends_the_connection),
 		TEST(garbage_ends_the_connection_and_no_more),
 		TEST(a_refusal_may_be_empty),
 		TEST(a_refusal_is_counted_and_slows_it_down),
-		TEST(at_the_end_it_tries_at_once_and_once),
+		TEST(at_the_end_the_shim_reconnects_at_once_and_once),
 		TEST(a_collector_that_is_gone_is_not_waited_for_at_the_end),
 		TEST(at_the_end_a_busy_collector_is_waited_for),
 		TEST(says_bye_after_the_last_frame),

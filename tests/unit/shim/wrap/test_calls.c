@@ -127,14 +127,14 @@ static __attribute__((noinline)) void go_deep(unsigned depth)
 	assert_int_equal(thread_state()->call, before);
 }
 
-static void deeper_than_is_tracked(void **state)
+static void calls_deeper_than_the_tracked_depth_leave_no_parent(void **state)
 {
 	(void)state;
 	go_deep(40);
 	assert_int_equal(thread_state()->call, 0);
 }
 
-static void a_child_is_in_no_call(void **state)
+static void a_forked_child_is_in_no_call(void **state)
 {
 	struct call_frame frame;
 
@@ -273,8 +273,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(calls_nest),
 		cmocka_unit_test(calls_left_by_longjmp_do_not_become_parents_of_later_calls),
-		cmocka_unit_test(deeper_than_is_tracked),
-		cmocka_unit_test(a_child_is_in_no_call),
+		cmocka_unit_test(calls_deeper_than_the_tracked_depth_leave_no_parent),
+		cmocka_unit_test(a_forked_child_is_in_no_call),
 		cmocka_unit_test(communicators_are_known_by_handle),
 		cmocka_unit_test(identities_are_the_same_on_all_ranks),
 		cmocka_unit_test(groups_know_their_end),

@@ -116,7 +116,7 @@ bats_require_minimum_version 1.5.0
 	grep -q '^warn visible: HIP_VISIBLE_DEVICES=' <<<"$output"
 }
 
-@test "rtl doctor -- PROGRAM: which ROCm it would load, and that is the one that is looked at" {
+@test "rtl doctor -- PROGRAM names the ROCm that PROGRAM would load, and checks that one" {
 	run -0 "$rtl" doctor --device soft -- "$RTL_BUILD/tests-bin/hip-calls" --json
 	grep -q '^ok   program: .*/hip-calls loads .*/libamdhip64.so.5, .*/libhsa-runtime64.so.1$' <<<"$output"
 	run -0 "$rtl" doctor --device soft true

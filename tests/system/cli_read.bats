@@ -26,7 +26,7 @@ no_control_bytes() { # of a text with several lines
 	LC_ALL=C not grep -qP '[\x00-\x08\x0b-\x1f\x7f]' <<<"$1"
 }
 
-@test "no verb, help and version" {
+@test "rtl without a verb exits 2 with its usage; --help and --version exit 0" {
 	apart "$rtl"
 	[ "$status" -eq 2 ]
 	[[ $output == usage:* ]]
@@ -190,7 +190,7 @@ no_control_bytes() { # of a text with several lines
 	done
 }
 
-@test "hostile names stay names" {
+@test "hostile names reach no terminal, formula or JSON unescaped" {
 	fixture hostile
 	for words in "summary hostile.db" "summary --csv hostile.db" "info hostile.db" "info --counters hostile.db"; do
 		apart "$rtl" $words
@@ -216,7 +216,7 @@ no_control_bytes() { # of a text with several lines
 	[[ $err == *'no\x1b[31msuch'* ]]
 }
 
-@test "whatever a file holds, nothing steers a terminal and JSON is JSON" {
+@test "whatever a database holds, no output steers a terminal, and JSON is valid" {
 	fixture lossy
 	fixture hung
 	# What only a collector writes; but a file may be anybody's, or damaged.
@@ -243,7 +243,7 @@ no_control_bytes() { # of a text with several lines
 	done
 }
 
-@test "csv parses as csv" {
+@test "summary --csv is read back by Python's csv module, names whole" {
 	fixture hostile
 	"$rtl" summary --csv hostile.db >k.csv
 	python3 - <<-'END'
@@ -259,7 +259,7 @@ no_control_bytes() { # of a text with several lines
 	done
 }
 
-@test "what is no database of ours is one clear line and status 1" {
+@test "a file that is no rtl database is refused with one line and status 1" {
 	fixture clean
 	mkdir dir
 	mkfifo fifo
@@ -289,7 +289,7 @@ no_control_bytes() { # of a text with several lines
 	[ ! -s empty ]
 }
 
-@test "a change that was interrupted is said to be one" {
+@test "a database with an interrupted change is refused, with a line that says so" {
 	fixture clean
 	cp clean.db whole.db
 	python3 - <<-'END'
@@ -330,7 +330,7 @@ as_nobody() {
 	fi
 }
 
-@test "permission, and a directory that is read-only" {
+@test "read-only files in a read-only folder are read, unreadable ones get one line" {
 	fixture clean
 	fixture live
 	chmod 444 clean.db live.db
@@ -366,7 +366,7 @@ odd() { # odd FIXTURE STATEMENT QUESTION...: of the file so damaged there is an 
 	done
 }
 
-@test "numbers at the ends of what one holds are wrong, and nothing worse" {
+@test "extreme numbers in a database give wrong figures, but no crash" {
 	local kind high=9223372036854775807 low="-9223372036854775807 - 1"
 	for kind in clean lossy hung uneven; do
 		fixture $kind

@@ -58,7 +58,7 @@ has_line() { grep -qx "$1" "$2" 2>/dev/null; }
 	[ "$(sql t.db "SELECT count FROM rtl_loss WHERE reason = 'processes_unseen'")" -eq 1 ]
 }
 
-@test "exit status: the command's own" {
+@test "rtl run exits with the command's status" {
 	run -0 "$rtl" run -q -o a.db true
 	run -1 "$rtl" run -q -o b.db false
 	run -42 "$rtl" run -q -o c.db sh -c 'exit 42'
@@ -239,7 +239,7 @@ END
 	[ ! -e t.db-wal ]
 }
 
-@test "no output through a link, over a directory, into nowhere" {
+@test "an output through a link, over a directory or into no folder is refused" {
 	ln -s elsewhere.db link.db
 	run -125 "$rtl" run -f -o link.db true
 	mkdir folder
@@ -250,7 +250,7 @@ END
 	[ ! -e elsewhere.db ]
 }
 
-@test "an output that cannot be written there: 125" {
+@test "an output that cannot be written exits 125" {
 	[ "$(id -u)" -eq 0 ] || skip "needs root to become another user"
 	chmod 755 "$work" && mkdir -m 755 closed
 	uid=$((100000 + RANDOM))
@@ -326,7 +326,7 @@ END
 	[ -z "$(find run -name '*.sock')" ]
 }
 
-@test "trace moves aside what exists, into the first free place" {
+@test "rtl trace moves an existing file aside, to the first free name" {
 	echo one >t.db && echo two >t.db.1 && echo log >t.db-wal
 	run -0 "$rtl" trace -o t.db true
 	[ "$(cat t.db.1)" = two ]
@@ -588,7 +588,7 @@ os.execv(sys.argv[1], sys.argv[1:])' "$rtl" run -q -o a.db sh -c 'exit 7'
 	[ "$(stat -L -c %F /proc/$service/fd/[012] | sort -u)" = directory ]
 }
 
-@test "the job's environment: ours is added, the user's is kept" {
+@test "the job has rtl's variables, and keeps the user's" {
 	shim=$(realpath "$libdir/librtl-shim.so")
 	export HSA_TOOLS_LIB="/usr/lib/other.so '/a b'" RTL_OUTPUT=o.db
 	run -0 --separate-stderr "$rtl" run -q sh -c 'echo "$HSA_TOOLS_LIB|$HSA_TOOLS_ROCPROFILER_V1_TOOLS|$RTL_OUTPUT|$LD_LIBRARY_PATH"; echo "$LD_PRELOAD"'
@@ -597,7 +597,7 @@ os.execv(sys.argv[1], sys.argv[1:])' "$rtl" run -q -o a.db sh -c 'exit 7'
 	[ -e o.db ]
 }
 
-@test "--device soft is for the job alone; real touches nothing" {
+@test "--device soft sets the software GPU for the job only; --device real sets nothing" {
 	soft=$(realpath "$libdir/softgpu")
 	export LD_LIBRARY_PATH=/usr/local/lib
 	run -0 --separate-stderr "$rtl" run -q --device soft -o a.db sh -c 'echo $LD_LIBRARY_PATH'
@@ -640,7 +640,7 @@ is_alone() { # a.db; the collector goes after it has told rtl
 	[ "$(echo a.db*)" = a.db ] && [ -z "$(find run -name '*.sock')" ]
 }
 
-@test "nothing is left of a private collector but the file" {
+@test "a private collector leaves nothing but the database" {
 	run -0 "$rtl" run -o a.db true
 	wait_until is_alone
 	[ "$(stat -c %a run/rtl)" = 700 ]

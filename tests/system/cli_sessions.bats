@@ -373,7 +373,7 @@ grows() { [ "$(sql "$1" 'SELECT count(DISTINCT rank) = 3 AND count(*) > 1000 FRO
 # Before it is open it would be another file than the one that was made.
 open='until sqlite3 -readonly d.db "SELECT name FROM rtl_session" | grep -q .; do :; done; '
 
-@test "a file that is taken away while it is written is said to be gone" {
+@test "a file that is renamed while it is written is reported as gone" {
 	run -0 --separate-stderr "$rtl" run -o d.db --device soft \
 		bash -c "$open"'"$0" --ranks 1 --steps 2; mv d.db e.db' "$demo"
 	[[ $stderr == *"rtl: the record cannot be judged: $work/d.db: it was removed or renamed while it was written"* ]]

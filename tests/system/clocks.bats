@@ -22,7 +22,7 @@ in_order() { # starts of a queue follow its numbers, none before its submission 
 	[ "$(sql t.db 'SELECT count(*) FROM rocpd_op WHERE start IS NOT NULL')" -ge 3190 ]
 }
 
-@test "a clock that keeps its rate" {
+@test "kernels of a clock that keeps its rate have exact times" {
 	job ''
 	in_order
 	[ "$(clock .tick_hz)" = 100000000 ]
@@ -49,14 +49,14 @@ in_order() { # starts of a queue follow its numbers, none before its submission 
 	[ "$(sql t.db "SELECT value FROM rtl_counter WHERE name = 'time_violations'")" = "" ]
 }
 
-@test "a counter that is set back while kernels run" {
+@test "kernels that run while the counter is set back have no wrong times" {
 	job 'clock step=-10s after=600ms'
 	in_order
 	jq -e '.regressions == 1 and .early == 0' <<<"$(clock .)"
 	[ "$(sql t.db "SELECT value FROM rtl_counter WHERE name = 'clock_regressions'")" = 1 ]
 }
 
-@test "a counter that is set forward" {
+@test "kernels around a counter that is set forward have no wrong times" {
 	job 'clock step=20ms after=600ms'
 	jq -e '.steps >= 1 and .regressions == 0' <<<"$(clock .)"
 }
@@ -81,7 +81,7 @@ in_order() { # starts of a queue follow its numbers, none before its submission 
 	done
 }
 
-@test "a job that is in a time namespace as a whole" {
+@test "a job in a time namespace is on the machine's time line" {
 	SOFTGPU_REALTIME=1 unshare --time --boottime 864000 --fork "$rtl" run -o t.db --device soft -- "$demo" --ranks 2 --steps 3 >out 2>err
 	[[ "$(tail -n 1 err)" == "SIMULATED complete: "* ]]
 	accounted t.db

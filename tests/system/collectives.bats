@@ -50,7 +50,7 @@ equals() { # equals TEXT EXPECTED
 		"[[0], [0], [90000], [0]]" ]
 }
 
-@test "what goes on after the next one has begun explains nothing" {
+@test "work that continues after the next collective began explains no lateness" {
 	fixture again
 	# All but the first and the step after the call that goes on; the step after that begins late for it.
 	[ "$(columns again.db ranks rank times_arrived_last explained compute_ns copy_ns earlier_ns host_ns idle_ns cause | head -n 1)" = \
@@ -67,7 +67,7 @@ equals() { # equals TEXT EXPECTED
 	done
 }
 
-@test "each cause, and they add up to the lateness" {
+@test "the causes of a late rank add up to its lateness" {
 	fixture causes
 	equals "$(columns causes.db operations comm seq late_ns compute_ns copy_ns earlier_ns host_ns idle_ns |
 		grep ^4d)" "4d|0|50000|||||

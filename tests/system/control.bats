@@ -93,7 +93,7 @@ more_than() { [ "$(sql t.db 'SELECT count(*) FROM rocpd_op')" -gt "$1" ]; } # mo
 	compare t.db
 }
 
-@test "variables mean the same; a bad one is one line, and everything is recorded" {
+@test "variables filter like options; a bad one gets one line, and everything is recorded" {
 	eval "$("$rtl" env --device soft --ranks 0)"
 	"$rtl" run -o t.db --device soft -- "$demo" --ranks 2 --steps 3 >out 2>err
 	[ "$(sql t.db 'SELECT DISTINCT rank FROM rocpd_op')" -eq 0 ]
@@ -108,7 +108,7 @@ more_than() { [ "$(sql t.db 'SELECT count(*) FROM rocpd_op')" -gt "$1" ]; } # mo
 	[ "$(told out)" = "$(stored u.db)" ]
 }
 
-@test "times open and close: --start-after and --duration" {
+@test "--start-after and --duration record that interval alone" {
 	"$rtl" run -o t.db --device soft --start-after 100ms --duration 800ms -- \
 		"$demo" --ranks 2 --dispatches 6000 --rate 4000 >out 2>err
 	filtered t.db "$(sql t.db 'SELECT count(*) FROM rocpd_op')"
@@ -211,7 +211,7 @@ runs() {
 	[ "$(sql t.db "SELECT count(*), min(to_ns) >= $asked + 3000000000 FROM rtl_recording WHERE end_why = 'control'")" = "4|1" ]
 }
 
-@test "when nothing is meant by it, it says why" {
+@test "rtl ctl that applies to no process says why" {
 	says() { # says TEXT ARGUMENT...
 		local text=$1
 		shift

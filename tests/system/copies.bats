@@ -36,7 +36,7 @@ counter() { # counter NAME
 	[ "$(sql t.db 'SELECT count(*) FROM rtl_copy WHERE tid = 0 OR submit_ns = 0')" -eq 0 ]
 }
 
-@test "in any other mode: the same rows without times, and the runtime is not asked for any" {
+@test "copies in modes without copy times have rows without times, and none are requested" {
 	record standard each 10
 	compare --untimed
 	[ "$(counter copies_recorded)" -eq 80 ]
@@ -93,7 +93,7 @@ has_times() {
 	[ -e t.db ] && [ "$(sql t.db 'SELECT count(start_ns) FROM rtl_copy' 2>/dev/null)" = 1 ]
 }
 
-@test "what rtl shows of them" {
+@test "summary and info show copies" {
 	record full each 4
 	run -0 "$rtl" summary t.db
 	grep -q '^COPIES (SIMULATED)$' <<<"$output"

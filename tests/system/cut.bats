@@ -40,19 +40,19 @@ has_rows() {
 	[ -s t.db ] && [ "$(sqlite3 t.db 'SELECT count(*) FROM rtl_process WHERE drained = 1' 2>/dev/null)" -gt 0 ] 2>/dev/null
 }
 
-@test "its log is cut to nothing" {
+@test "a database whose WAL another process cuts to nothing is incomplete and readable" {
 	cut_job truncate -s 0 t.db-wal
 }
 
-@test "its log is cut in the middle" {
+@test "a database whose WAL another process cuts in the middle is incomplete and readable" {
 	cut_job sh -c 'truncate -s $(($(stat -c %s t.db-wal) / 2)) t.db-wal'
 }
 
-@test "its log has lost its last page" {
+@test "a database whose WAL loses its last page is incomplete and readable" {
 	cut_job truncate -s -4096 t.db-wal
 }
 
-@test "its log is cut, and nothing comes after that" {
+@test "a database whose WAL is cut after the last commit is incomplete and readable" {
 	second=true
 	cut_job truncate -s 100 t.db-wal
 }

@@ -85,7 +85,7 @@ compare() { # compare DATABASE
 	grep -Eqi 'dispatched nothing|no dispatch' <<<"$output"
 }
 
-@test "so is one that returns from main at once, and one that sees no GPU" {
+@test "a process that returns from main at once, or sees no GPU, is listed with 0 and a reason" {
 	# However loaded the machine is.
 	export RTL_EXIT_MS=60000
 	$rtl run -o t.db --device soft -- "$demo" --ranks 2 --init-only --no-shutdown

@@ -78,7 +78,7 @@ ended() { ! kill -0 "$runner" 2>/dev/null; }
 	run -2 "$rtl" outstanding t.db t.db
 }
 
-@test "the screen" {
+@test "rtl outstanding prints the odd rank, its last kernel and the queues in 100 columns" {
 	export LC_ALL=C.UTF-8 # an ellipsis
 	python3 "$here/fixture.py" hung "$here/../../collectord/db/schema" hung.db
 	"$rtl" outstanding hung.db >screen
@@ -102,7 +102,7 @@ END
 	[ "$(python3 -c 'import csv; print(sum(r["comm"] == str(0x9e3f12ab) for r in csv.DictReader(open("rows.csv"))))')" -eq 7 ]
 }
 
-@test "a file of before says what it has" {
+@test "rtl outstanding of a file of an older rtl shows what the file has" {
 	python3 "$here/fixture.py" hung "$here/../../collectord/db/schema" old.db
 	sqlite3 old.db "DROP VIEW rtl_loss_interval; DROP TABLE rtl_loss_interval_base; DROP TABLE rtl_in_flight;
 		ALTER TABLE rtl_process DROP COLUMN counted_ns; ALTER TABLE rtl_process DROP COLUMN end_ns;

@@ -101,7 +101,7 @@ says() { # says REGEX
 	says 'GPU 0 idles [89][0-9] %: kernels are submitted and held back; perhaps by copies, of which [0-9]+ have no times: rtl run --mode full$'
 }
 
-@test "planted: nothing" {
+@test "planted: a job without a cause has no single cause" {
 	long_kernels
 	planted none -- --ranks 2 --steps 6 --cause none
 	says 'no single cause: computation is 9[0-9] % of the step \([67][0-9] % of it GEMMs\), exposed communication [0-9] %'

@@ -91,7 +91,7 @@ ranks() { # ranks KIND [FILE]
 	"$rtl" report helper.db --html - | grep -Fq '<dt>Processes<dd>3 '
 }
 
-@test "what is asked for wrongly is said in one line" {
+@test "rtl report refuses bad options with one line" {
 	fixture clean
 	fixture lossy
 	run -2 --separate-stderr "$rtl" report clean.db --html ''
@@ -172,7 +172,7 @@ ranks() { # ranks KIND [FILE]
 	grep -Fq 'Shares are of the steps; where a session has none, of its time.' out.html
 }
 
-@test "in a browser" {
+@test "the page of rtl report works in a browser" {
 	$rtl run -o demo.db --mode full --device soft -- "$demo" --ranks 4 --steps 20 --straggler 2 >out 2>err
 	ranks late
 	ranks many

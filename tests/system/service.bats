@@ -166,7 +166,7 @@ went_unwatched() { # went_unwatched [FAULT]: as it must
 	[ "$(service_db)" = "$db" ]
 }
 
-@test "a file that goes while a service writes it is no complete record" {
+@test "a file that is removed while a service writes it is no complete record" {
 	start_service
 	# One file, and all that lies in the store: as it is when a folder is cleaned up.
 	for what in '*.db' '*'; do

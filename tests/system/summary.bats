@@ -36,7 +36,7 @@ compare() { # compare FILE ROWS
 	[ "$(cut -d, -f1 <<<"$output" | tr -d '"' | LC_ALL=C sort -u | tr '\n' ' ')" = "(no range) backward forward group optimizer " ]
 }
 
-@test "the text: groups, and the first of their kernels" {
+@test "summary --by prints each group with its first kernels" {
 	fixture clean
 	run -0 "$rtl" summary --by rank clean.db
 	grep -q '^KERNELS BY RANK (SIMULATED)$' <<<"$output"
@@ -217,7 +217,7 @@ job() { # job NAME [KEY=VALUE...]
 	[ "$(jq -c '.findings[0] | [.level, .rank, .process_id]' <<<"$output")" = '["NOTE",0,3]' ]
 }
 
-@test "what is no number where numbers are is a damaged file" {
+@test "a text in a column of numbers is reported as a damaged file" {
 	fixture clean
 	cp clean.db gpu.db
 	sqlite3 clean.db "UPDATE rtl_shape SET process_id = 'x' WHERE id = 4"

@@ -46,7 +46,7 @@ fixture() { # fixture KIND [FILE]
 	grep -q '^steps: inferred (confidence [01]\.[0-9]*): kernels repeat every' <<<"$output"
 }
 
-@test "the text fits 100 columns and ends with what it says" {
+@test "the text of rtl timeline fits 100 columns and ends with a conclusion" {
 	$rtl run -o t.db --device soft -- "$demo" --ranks 4 --steps 8 >out 2>err
 	run -0 "$rtl" timeline t.db
 	grep -q '^SIMULATED complete: ' <<<"${lines[0]}"
@@ -93,7 +93,7 @@ fixture() { # fixture KIND [FILE]
 	[ "$stderr" = "rtl: timeline: --segments is a part of --json" ]
 }
 
-@test "files that lack something are shown with what they lack" {
+@test "timeline names what an incomplete file lacks" {
 	fixture clean
 	fixture lossy
 	fixture live
@@ -131,7 +131,7 @@ fixture() { # fixture KIND [FILE]
 	done
 }
 
-@test "nothing dispatched, nothing there, bad patterns and rules" {
+@test "timeline of no kernels is empty; missing files, bad patterns and rules get one line" {
 	$rtl run -o none.db --device soft -- "$demo" --ranks 1 --init-only
 	run -0 "$rtl" timeline none.db
 	grep -q '^no kernels: nothing was dispatched$' <<<"$output"
@@ -186,7 +186,7 @@ fixture() { # fixture KIND [FILE]
 	grep -q ',mine,' <<<"${lines[1]}"
 }
 
-@test "rules that rtl run was given are stored, and any reader has them" {
+@test "rules given to rtl run are stored, and every reader has them" {
 	printf 'mine  rms_norm\ncommunication/allreduce  CIJK*\n' >rules
 	run -0 --separate-stderr "$rtl" run -q -o t.db --categories rules --device soft -- "$demo" --ranks 2 --steps 2
 	rm rules

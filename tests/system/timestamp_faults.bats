@@ -25,24 +25,24 @@ faulty() {
 		WHERE name IN ('missed', 'dropped_recorder_full', 'unresolved')")" -eq 0 ]
 }
 
-@test "late: the value falls first, the times come a millisecond after" {
+@test "times that come a millisecond after the signal's value are recorded" {
 	faulty late_ts 0
 }
 
-@test "value first: the start is there, the end is not yet" {
+@test "an end time that comes after the signal's value is recorded" {
 	faulty value_first 0
 }
 
-@test "zero: no times at all" {
+@test "a signal without times leaves its dispatch without a time" {
 	faulty zero_ts 1
 }
 
-@test "swapped: the end before the start" {
+@test "a signal whose end is before its start leaves its dispatch without a time" {
 	faulty swapped_ts 1
 }
 
 # The program takes its signal back as soon as it falls, so times that come later belong to no dispatch.
-@test "with the program's own signals: right, or without a time and counted" {
+@test "times of the program's own signals are right, or missing and counted" {
 	for fault in late_ts value_first zero_ts swapped_ts; do
 		rm -f "$work"/truth/* "$work"/*.csv t.db
 		RTL_EXIT_MS=60000 SOFTGPU_FAULT="kernel *#*/100 fault=$fault" $rtl run -o t.db --device soft -- \

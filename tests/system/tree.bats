@@ -112,7 +112,7 @@ for n in d["nodes"]:
 assert sum(n["gpu_ns"] for n in d["nodes"] if n["depth"] == 1) == d["gpu_ns"]'
 }
 
-@test "lost records, no times, no thread: kept where they still belong, and said" {
+@test "tree keeps records without parent, time or thread where they belong, and says so" {
 	fixture lost
 	equals "$(nodes lost.db gpu_ns kernels untimed -- --by rank)" "1 rank 0|30000|4|1
 2 thread ?|10000|1|0
@@ -127,7 +127,7 @@ assert sum(n["gpu_ns"] for n in d["nodes"] if n["depth"] == 1) == d["gpu_ns"]'
 	[[ $output == *"kernels whose range has no record: 1"* ]]
 }
 
-@test "less: levels, small ones, without kernels" {
+@test "tree options leave out deep levels, small rows and kernels" {
 	fixture plain
 	[ "$(nodes plain.db -- --depth 1 | wc -l)" -eq 3 ]
 	run -0 "$rtl" tree --min-percent 20 plain.db
@@ -140,7 +140,7 @@ assert sum(n["gpu_ns"] for n in d["nodes"] if n["depth"] == 1) == d["gpu_ns"]'
 	done
 }
 
-@test "deep, hostile and long names; no kernels; a live file" {
+@test "tree of deep, hostile and long names, of no kernels, and of a live file" {
 	fixture deep
 	# What is deeper belongs to the deepest that there may be.
 	[ "$(nodes deep.db gpu_ns count | tail -n 2)" = "126 level 125|10000|275
@@ -167,7 +167,7 @@ assert sum(n["gpu_ns"] for n in d["nodes"] if n["depth"] == 1) == d["gpu_ns"]'
 	[[ $("$rtl" tree live.db) == *INCOMPLETE*ncclAllReduce* ]]
 }
 
-@test "steps are one, whatever their numbers; other names are not" {
+@test "tree merges steps that differ in their number, and no other names" {
 	fixture numbers
 	equals "$(nodes numbers.db count -- --no-kernels | sort)" "1 ProfilerStep#N warm|1
 1 ProfilerStep#N|1
@@ -190,7 +190,7 @@ assert sum(n["gpu_ns"] for n in d["nodes"] if n["depth"] == 1) == d["gpu_ns"]'
 	[ "$(nodes wide.db -- --by rank | wc -l)" -eq 4000 ]
 }
 
-@test "more names than nodes: the rest is one, and said" {
+@test "tree sums the names beyond its limit of nodes in one row, and says so" {
 	fixture flood
 	run -0 "$rtl" tree flood.db
 	[[ $output == *"1 kernels, 1 process,"* && $output == *"(other names)"* ]]

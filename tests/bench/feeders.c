@@ -42,7 +42,7 @@ static struct options {
 	bool is_hasty;
 } options = {.ranks = 1, .rows = 100000, .records = FRAME_RECORDS_MAX, .job = "bench"};
 
-/* Of one rank; shared with the process that forked it. */
+/* The times of one rank; shared with the process that forked it. */
 struct outcome {
 	uint64_t begin_ns, end_ns;
 	_Atomic bool is_whole;
@@ -155,7 +155,7 @@ static int send_shapes(struct fake_shim *shim)
 	return 0;
 }
 
-/* Of the device's clock, at @ns of the rows. */
+/* Sends an anchor of the device's clock, at @ns of the rows. */
 static int send_anchor(struct fake_shim *shim, uint64_t ns)
 {
 	Rtl__Frame frame = RTL__FRAME__INIT;
@@ -255,7 +255,7 @@ static int take_acks(struct sender *s, int timeout_ms)
 	return r == -ETIMEDOUT ? 0 : r;
 }
 
-/* In the recorder, as a shim counts what it has seen. */
+/* Counts @n dispatches in the recorder, as a shim counts what it has seen. */
 static void count(struct fake_shim *shim, unsigned n)
 {
 	struct recorder_queue *queue =

@@ -29,7 +29,7 @@ static inline uint32_t row_duration_ticks(uint64_t i)
 	return (uint32_t)(100 + i * 37 % 250);
 }
 
-/* From submission to start. */
+/* Time from the submission of row @i to its start. */
 static inline uint32_t row_wait_ns(uint64_t i)
 {
 	return (uint32_t)(5000 + i * 131 % 40000);

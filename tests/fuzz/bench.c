@@ -17,7 +17,7 @@
 #include "proto/base/limits.h"
 #include "tests/unit/collectord/store/frames.h"
 
-/* Of what a frame defines, so many are used. */
+/* Number of shapes, of those that frames define, that are used. */
 #define SHAPES_USED 64u
 
 static char folder[64];
@@ -116,7 +116,8 @@ void bench_take_base(struct bench *bench)
 	free(frames.bytes);
 }
 
-/* What no peer may make true, whatever it sends: each finds a row that shows it. */
+/* No peer may make any of these true, whatever it sends: each query finds a row that breaks a
+ * rule. */
 static const char *const broken[] = {
 	"SELECT 1 WHERE (SELECT CAST(total(stored) AS INTEGER) FROM rtl_queue) "
 	"<> (SELECT count(*) FROM rtl_dispatch)",

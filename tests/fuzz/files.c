@@ -135,7 +135,7 @@ static void read_one(const char *name, uint8_t **ret, size_t *ret_count)
 	FUZZ_MUST(*ret && read(fd, *ret, *ret_count) == st.st_size);
 }
 
-/* With its log, if there is one. */
+/* Reads the file and its WAL, if there is one. */
 static void read_file(const char *from, struct file *ret)
 {
 	char name[192];
@@ -231,7 +231,7 @@ static void make_old_schema(sqlite3 *db, int version)
 	must_run(db, sql);
 }
 
-/* Of each table what both have. */
+/* Copies the columns of each table that both files have. */
 static const char copy_sql[] =
 	"SELECT group_concat('DELETE FROM main.' || name || '; INSERT INTO main.' || name || ' (' "
 	"|| "
@@ -256,7 +256,8 @@ static void copy_rows(sqlite3 *db)
 	sqlite3_finalize(copy);
 }
 
-/* What the collector of that time had written; of one that was killed the rows are in the log. */
+/* Makes what the collector of that version had written; if it was killed, the rows are in the
+ * WAL. */
 static void make_old_database(enum file_kind kind, unsigned older)
 {
 	sqlite3 *db = NULL;
@@ -371,7 +372,7 @@ static int allow(
 	return what == SQLITE_ATTACH || what == SQLITE_DETACH ? SQLITE_DENY : SQLITE_OK;
 }
 
-/* What its owner can do to it: to the schema, too. */
+/* Does with SQL what the file's owner can do to it, also to its schema. */
 static void change_by_sql(struct file *file, const char *at, const uint8_t *text, size_t bytes)
 {
 	CLEANUP(free_p) char *sql = strndup((const char *)text, bytes);

@@ -30,7 +30,7 @@ enum file_kind {
 
 /* Makes them; once a process. */
 void files_init(void);
-/* Where a damaged one is put, and where an index of it. */
+/* The paths of a damaged file and of a damaged index. */
 const char *files_path(void);
 const char *files_index_path(void);
 
@@ -40,9 +40,9 @@ const char *files_index_path(void);
  * @tape says. SQL is of databases only: an index could be told to name any file of this machine.
  */
 void files_write(enum file_kind kind, unsigned older, struct tape *tape);
-/* As it was made. */
+/* Writes the file as it was made. */
 void files_write_whole(enum file_kind kind, const char *path);
-/* All that lies there. */
+/* Removes all files at these paths. */
 void files_remove(void);
 
 /* Takes answers until one is @wanted or, of @last, what says that it will not come. The answer is

@@ -88,7 +88,7 @@ static size_t put_right(uint8_t *at, size_t n, uint64_t what)
 	return n;
 }
 
-/* What comes back is a frame of ours. How many; *@ret_welcome: a Welcome was among them. */
+/* Counts the replies, which must be valid frames. *@ret_welcome: one of them was a Welcome. */
 static unsigned read_replies(struct fake_shim *peer, bool *ret_welcome)
 {
 	Rtl__Frame *frame = NULL;
@@ -249,7 +249,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	return 0;
 }
 
-/* Of the message, mostly. */
+/* Mutates the message, mostly. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t room, unsigned seed)
 {
 	if (bytes < 2 || seed % 8 == 0)

@@ -23,7 +23,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* What was taken is packed again, and means the same. */
+/* Packs a frame that was accepted again; it must mean the same. */
 static void unpack(const uint8_t *data, size_t bytes)
 {
 	Rtl__Frame *frame = NULL;

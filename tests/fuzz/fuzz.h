@@ -22,5 +22,5 @@ struct tape {
 
 /* 0 where it has ended. */
 uint64_t tape_number(struct tape *tape, unsigned bytes);
-/* As many as are there, at most @want; moves on. */
+/* Returns up to @want bytes, as many as are left, and advances. */
 const uint8_t *tape_bytes(struct tape *tape, size_t want, size_t *ret);

@@ -20,13 +20,13 @@
 #include "tests/fuzz/fuzz.h"
 
 #define SEEDS_MAX  4096u
-/* Of all threads. -timeout= sees what hangs, by the clock, which a busy machine runs down, too. */
+/* Processor time of all threads. -timeout= goes by the clock, which a busy machine uses up, too. */
 #define CPU_NS_MAX 20000000000u
 
 int __wrap_LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 int __real_LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-/* To libFuzzer each is a thing that an input may reach; it clears them before the next one. */
+/* libFuzzer counts each as code that an input may reach; it clears them before the next input. */
 __attribute__((section("__libfuzzer_extra_counters"))) static uint8_t reached[SEEDS_MAX];
 
 static void write_input(const char *folder, const uint8_t *data, size_t bytes)

@@ -13,9 +13,9 @@ void loop_init(void);
 void loop_start(void);
 void loop_stop(void);
 
-/* What is there to be done. */
+/* Runs the events that are pending. */
 void loop_turn(void);
-/* Until the store has answered all that was asked of it. */
+/* Runs the loop until the store has answered all requests. */
 void loop_settle(void);
 
 /* Connected; close it with close(). */
@@ -23,5 +23,5 @@ int loop_connect(void);
 /* Never waits: a peer that sends more than is read is not what is tried here. @memfd: with it; -1.
  */
 void loop_send(int fd, const uint8_t *bytes, size_t n, int memfd);
-/* With its length in front. */
+/* Sends the frame with its length in front. */
 void loop_send_frame(int fd, const uint8_t *frame, size_t n, int memfd);

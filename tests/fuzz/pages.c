@@ -133,7 +133,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* With its upper bit: in the cell that its next seven say, of a leaf. */
+/* The upper bit of @at chooses a place in a cell of a leaf; the next seven bits choose the cell. */
 static size_t place_in(const uint8_t *page, size_t at, size_t size)
 {
 	const uint8_t *cell = page + 8 + 2 * (at >> 8 & 0x7f);

@@ -53,7 +53,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 /* ---- the peers ------------------------------------------------------------------------------ */
 
-/* What comes back is a frame of ours, whatever was sent. The kinds of them, a bit each. */
+/* Reads the replies, which must be valid frames whatever was sent. Returns a bit for each kind. */
 static uint64_t read_replies(unsigned peer)
 {
 	Rtl__Frame *frame = NULL;
@@ -221,7 +221,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	return 0;
 }
 
-/* Of one of the frames in the input, or of the input. */
+/* Mutates one of the frames in the input, or the input. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t bytes, size_t room, unsigned seed)
 {
 	uint64_t random = seed * 0x9e3779b97f4a7c15ull | 1;

@@ -53,7 +53,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* Of the file at files_path(), to be freed; readers change nothing. */
+/* Reads the file at files_path(), which readers must not change. The caller frees it. */
 static uint8_t *read_whole(size_t *ret)
 {
 	FILE *file = fopen(files_path(), "re");

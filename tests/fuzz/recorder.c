@@ -54,7 +54,7 @@ static void change_bytes(struct hand_recorder *r, struct tape *tape, size_t room
 	memcpy((uint8_t *)r + at, from, n < room - at ? n : room - at);
 }
 
-/* Of a whole frame, or of what is not one; with the right checksum. */
+/* Fills a cell with a whole frame or with other bytes, and with the right checksum. */
 static void change_cell(struct hand_recorder *r, struct tape *tape, bool is_raw)
 {
 	uint64_t number = tape_number(tape, 1);

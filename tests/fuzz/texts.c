@@ -23,7 +23,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* What changes the order of what is shown, or shows nothing. */
+/* Characters that change the order of the text, or are invisible. */
 static const char *const hidden[] = {"\u200b", "\u200e", "\u200f", "\u202a", "\u202b", "\u202c",
 	"\u202d", "\u202e", "\u2066", "\u2067", "\u2068", "\u2069", "\ufeff", "\u061c", "\u00ad"};
 
@@ -35,7 +35,8 @@ static void be_plain(const char *text)
 		FUZZ_MUST(!strstr(text, hidden[i]));
 }
 
-/* In a page: no byte begins a tag or ends an attribute, and a script's text is a JSON string. */
+/* Puts the text into a page: no byte begins a tag or ends an attribute, and in a script it is a
+ * JSON string. */
 static void put_into_page(const char *text, size_t bytes)
 {
 	CLEANUP(free_p) char *copy = strndup(text, bytes);

@@ -17,7 +17,7 @@ void answer_add(struct answer *answer, int64_t number, bool is_null);
 int answer_take(void *answer, const int64_t *numbers, unsigned nulls);
 bool answer_is_same(const struct answer *a, const struct answer *b);
 
-/* So many rows more (an unsigned for printf): numbers of all lengths, NULLs, rows that end early. */
+/* Inserts this many rows (%u): numbers of all lengths, NULLs, rows that end early. */
 #define ANSWER_ROWS_SQL                                                                            \
 	"WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < %u) "       \
 	"INSERT INTO rtl_dispatch (shape_id, seq, start, duration, submit, tid, marker, call) "    \

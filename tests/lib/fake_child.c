@@ -92,7 +92,7 @@ static _Noreturn void child_main(const char *path, int pair, uid_t uid)
 		pause();
 }
 
-/* What the child says; -ECHILD: it died before it said anything. */
+/* Receives the child's message; -ECHILD: the child died before it sent any. */
 static int receive_fd(int pair)
 {
 	union {

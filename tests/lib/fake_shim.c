@@ -245,7 +245,7 @@ static uint8_t *pack_hello(struct fake_shim *shim, size_t *ret_bytes)
 	return msg_pack_new(&frame, ret_bytes);
 }
 
-/* What only the process itself can say of the recorder. */
+/* Fills in the identity of the process, which only the process itself knows. */
 static int settle(struct fake_shim *shim)
 {
 	shim->recorder->pid = shim->child ? shim->child : getpid();

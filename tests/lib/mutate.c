@@ -158,7 +158,7 @@ static size_t mutate_bytes(uint8_t *data, size_t bytes, size_t room, uint64_t *r
 	}
 }
 
-/* As a packed column: one number becomes another, goes, or comes twice. */
+/* Mutates a packed column: one number is changed, removed or repeated. */
 static size_t mutate_packed(uint8_t *data, size_t bytes, size_t room, uint64_t *random)
 {
 	uint8_t copy[MUTATE_BYTES_MAX];
@@ -232,7 +232,7 @@ static void put_changed(struct output *out, const uint8_t *data, const struct fi
 	}
 }
 
-/* Its length lies; what follows is read otherwise. */
+/* Writes a false length, so that the following bytes are parsed as something else. */
 static void put_false_length(
 	struct output *out, const uint8_t *data, const struct field *field, uint64_t *random)
 {

@@ -29,7 +29,7 @@ struct launch {
 	int *status; /* as exit status */
 };
 
-/* By its path, not /proc/self/exe: what ps calls a process is the last part of it. */
+/* Executes by path, not /proc/self/exe, since ps shows the last part of the path as the name. */
 static int launch_exec_self(const char *suffix, char **argv)
 {
 	char path[PATH_MAX];
@@ -58,7 +58,7 @@ static int launch_put(const char *name, int value)
 	return setenv(name, text, 1) ? -errno : 0;
 }
 
-/* What torchrun --standalone --nproc-per-node sets. */
+/* Sets the variables that torchrun --standalone --nproc-per-node sets. */
 static int launch_set_env(const struct launch *l, int rank)
 {
 	const struct {
@@ -92,7 +92,7 @@ static int launch_set_env(const struct launch *l, int rank)
 	return r;
 }
 
-/* In the child; a rank does not outlive its parent. */
+/* Runs in the child; a rank does not outlive its parent. */
 __attribute__((noreturn)) static void launch_exec(const struct launch *l, int rank)
 {
 	int r = launch_set_env(l, rank);

@@ -26,7 +26,7 @@
 #define MODEL_BUCKETS	     8	/* all-reduces of a layer whose communication is exposed */
 #define MODEL_PIECES	     16 /* copies of a batch that goes to the GPU in pieces */
 
-/* Where each tensor lies in the GPU's memory, in bytes. */
+/* The addresses of the tensors in the GPU's memory. */
 struct model_tensors {
 	char *x, *h, *qkv, *att, *gate_up, *act, *logits, *d_logits, *dx, *weight, *d_weight;
 	char *norm, *angle, *grad, *reduced, *param, *moment;

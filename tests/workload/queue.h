@@ -19,7 +19,7 @@ struct producer {
 	uint64_t read_seen;	   /* the read index is never lower than this */
 };
 
-/* What a kernel is given; see kernels.h. */
+/* Arguments of a kernel; see kernels.h. */
 struct kernel_args {
 	void *a, *b, *c;
 	int32_t n0, n1, n2;

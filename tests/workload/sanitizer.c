@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the sanitizers' builds must know of the HSA runtime, which is not built with them. */
+/* Suppressions of the sanitizers for the HSA runtime, which is not built with them. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 const char *__lsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void);

@@ -149,7 +149,7 @@ static void step_wait_for_batch(const struct options *opt, int rank, int step)
 		;
 }
 
-/* What a framework does on the host for each launch, in time of the processor. */
+/* Takes the processor time that a framework needs on the host for each launch. */
 static void step_prepare_launch(void)
 {
 	struct timespec from, now;

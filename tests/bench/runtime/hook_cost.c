@@ -50,9 +50,9 @@
 /* Additions that do not wait for each other: beside a neighbour half as long again. */
 #define PROBES	     4000u
 #define ALONE	     1.1
-/* In which a tool can take what has ended, where nothing tells when it has. */
+/* Time in which a tool can read what has ended, if nothing tells it when. */
 #define PAUSE_NS     20000000
-/* What tools make as they go is made by then. */
+/* Batches after which tools have made what they make on first use. */
 #define WARM_UP	     16u
 
 #define EXPORT __attribute__((visibility("default"), noinline))
@@ -62,7 +62,7 @@ EXPORT void submit_batch(hsa_queue_t *queue, unsigned packets);
 static hsa_signal_t own[SIGNALS];
 static bool has_own, is_paced;
 
-/* What a batch took; the slower probe of those before and after it. */
+/* The cost of a batch, and the slower of the probes before and after it. */
 struct batch_cost {
 	uint64_t spent_ns;
 	uint64_t probe_ns;
@@ -106,7 +106,7 @@ static void submit(hsa_queue_t *queue, unsigned i)
 	hsa_signal_store_screlease(queue->doorbell_signal, (hsa_signal_value_t)index);
 }
 
-/* What is measured, by its name in the profiler too. */
+/* This function is measured; its name also finds it in the profiler. */
 void submit_batch(hsa_queue_t *queue, unsigned packets)
 {
 	for (unsigned i = 0; i < packets; i++)
@@ -126,7 +126,7 @@ static bool wait_until_read(void)
 	return true;
 }
 
-/* Of all threads but this. */
+/* Counts the threads other than this one, and their context switches. */
 static unsigned threads_look(uint64_t *ret_switches)
 {
 	DIR *tasks = opendir("/proc/self/task");

@@ -13,7 +13,7 @@
 #include "tests/bench/runtime/functions.h"
 #include "tests/shim/capture/synth_intercept.h"
 
-/* What the tools ask of an agent that the headers we build with do not name. */
+/* Attributes of an agent that tools ask for and that the headers of this build lack. */
 #define AGENT_NODE	   0xA004
 #define AGENT_PRODUCT_NAME 0xA009
 #define AGENT_TICK_HZ	   0xA016
@@ -129,7 +129,8 @@ uint64_t runtime_timed(void)
 	return runtime.timed;
 }
 
-/* As the thunk's, which a tool looks for in the runtime's library: ticks are nanoseconds. */
+/* Like the thunk's function, which a tool looks for in the runtime's library. Ticks are
+ * nanoseconds. */
 RUNTIME_API int hsaKmtGetClockCounters(uint32_t node, void *ret);
 int hsaKmtGetClockCounters(uint32_t node, void *ret)
 {

@@ -25,10 +25,10 @@ extern "C" {
 RUNTIME_API bool runtime_begin(void);
 RUNTIME_API void runtime_end(void);
 
-/* What handle a kernel of the executable has. */
+/* Returns the handle of a kernel of the executable. */
 RUNTIME_API uint64_t runtime_kernel(unsigned number);
 
-/* The device does, on this thread, all that was published. */
+/* The device executes all that was published, on this thread. */
 RUNTIME_API void runtime_device_run(void);
 
 /*

@@ -43,7 +43,7 @@
 
 /* A slot's or an entry's fields are not whole. */
 #define TORN 15
-/* Of times: being written, and end_tick says that there are none. */
+/* State of times: being written, and end_tick says that there are none. */
 #define NONE 14
 
 #define FREE	  0

@@ -39,7 +39,8 @@ static struct site {
 static atomic_ullong wanted_site, wanted_count;
 static atomic_bool is_by_site;
 
-/* Where libraries are loaded must not matter: the next run has to find the same. */
+/* The id must not depend on where libraries are loaded, so that the next run finds the same
+ * site. */
 static uint64_t site_here(void)
 {
 	void *callers[CALLERS_MAX];

@@ -32,7 +32,7 @@ struct fault_vfs {
  * "bytes_per_second=N", "write,fail_at=N,for_ever" ... */
 void fault_vfs_install(void);
 
-/* From now on, counting from 0. */
+/* Injects @fault from now on; operations count from 0. */
 void fault_vfs_set(const struct fault_vfs *fault);
 /* The most connections that could write to one database at a time, since the start. */
 unsigned fault_vfs_writers_max(void);

@@ -56,7 +56,7 @@ static void begin(struct scene *s)
 	s->waiting = (struct waiting){.groups = &s->group, .group_count = 1};
 }
 
-/* In a window it does @ns of @class in place of waiting. */
+/* In window @window the rank does @ns of @class instead of waiting. */
 static void does(struct scene *s, size_t rank, size_t window, enum sweep_class class, int64_t ns)
 {
 	struct waiting_cell *c = cell(s, rank, window);
@@ -359,7 +359,7 @@ static void since_when_steps_are_longer_is_found(void **state)
 	end(&s);
 }
 
-/* From window @from on all ranks need 15 ms more. */
+/* From window @from on all windows of all ranks take 15 ms more. */
 static void slow_down(struct scene *s, size_t from)
 {
 	for (size_t i = from; i <= WINDOWS; i++)

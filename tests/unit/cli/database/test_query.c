@@ -136,7 +136,7 @@ static void every_question_fits_the_schema(void **state)
 	query_free_p(&query);
 }
 
-/* As a collector of that version left it, without a process. */
+/* Makes a file as a collector of that version left it, without a process. */
 static const char *make_older(int version)
 {
 	const char *path = in_folder("older");
@@ -280,7 +280,7 @@ static void a_live_database_is_read_at_one_moment(void **state)
 	sqlite3_close(writer);
 }
 
-/* As an unprivileged user, since root may write everywhere. */
+/* Opens the file as an unprivileged user, since root may write everywhere. */
 static int open_unprivileged(const char *path)
 {
 	char error[QUERY_ERROR_BYTES] = "";

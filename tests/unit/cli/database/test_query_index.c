@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What rtl ls reads of index.db: all of it, in parts, and no more of one that says it for ever. */
+/* rtl ls reads index.db in parts, to its end, and stops if the index never ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ static int remove_folder(void **state)
 	return unlink(path) || rmdir(folder) ? -1 : 0;
 }
 
-/* Of closed sessions, row n of 0 to ROWS of a file called by @database. */
+/* Makes an index of closed sessions, row n of 0 to ROWS with the file @database. */
 static void make_index(const char *database)
 {
 	char sql[1024];

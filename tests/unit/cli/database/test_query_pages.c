@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What is read from the pages of a file is what SQLite reads from it, whatever the file. */
+/* The reader of pages finds in every file what SQLite finds in it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

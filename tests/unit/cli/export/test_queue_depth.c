@@ -15,7 +15,7 @@
 #define TIMES	   5000
 #define DISPATCHES 800
 #define ROUNDS	   40
-/* So far a dispatch may come before its place. */
+/* Greatest distance by which a dispatch may come before its place. */
 #define DISORDER   100
 
 struct told {

@@ -10,7 +10,7 @@
 
 #include "cli/output/html.h"
 
-/* What a function writes, until taken. */
+/* Collects what a function writes, until the test takes it. */
 struct written {
 	char *text;
 	size_t bytes;

@@ -198,7 +198,7 @@ static void a_table_aligns_numbers_and_says_unknown(void **state)
 	free(text);
 }
 
-/* Where a table is cut a text at its end has any width; numbers there stand below each other. */
+/* If a table is cut, a text in the last column has any width, and numbers there are aligned. */
 static void numbers_at_the_end_align(void **state)
 {
 	static const struct render_column pair[] = {

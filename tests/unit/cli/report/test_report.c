@@ -140,7 +140,7 @@ static void all_kernels_are_there_when_they_fit(void **state)
 	stage_end(&s);
 }
 
-/* In whatever order they come, a window that is cut has every kernel before its end. */
+/* In whatever order kernels come, a window that is cut has every kernel before its end. */
 static void a_cut_window_has_every_kernel_before_its_end(void **state)
 {
 	struct report_detail detail;

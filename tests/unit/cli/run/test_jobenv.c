@@ -29,7 +29,7 @@ static const char *value_of(const struct jobenv *env, const char *name)
 	return "(not set)";
 }
 
-/* As in a command that is given it. */
+/* Sets the variables as a command gets them. */
 static void apply(const struct jobenv *env)
 {
 	for (size_t i = 0; i < env->count; i++)

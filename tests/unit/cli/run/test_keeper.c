@@ -111,7 +111,7 @@ static void done(struct run_collector *collector)
 	close(collector->log_fd);
 }
 
-/* Of an address that the kernel has chosen. */
+/* Listens at an address that the kernel has chosen. */
 static int make_listener(struct sockaddr_un *ret, socklen_t *ret_bytes)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -302,7 +302,7 @@ static void a_wait_for_work_that_is_held_back_is_no_synchronisation(void **state
 	stage_end(&s);
 }
 
-/* Of more gaps than are held the first ones keep what was seen of them. */
+/* With more gaps than the buffer holds, the first ones keep the causes seen so far. */
 static void a_kernel_that_waits_through_many_gaps_explains_only_the_last_ones(void **state)
 {
 	enum { GAPS = BREAKDOWN_GAPS_HELD + 44, SETTLED = BREAKDOWN_GAPS_HELD / 2 };

@@ -362,7 +362,7 @@ static void more_inferred_rows_than_fit_are_the_run(void **state)
 	stage_end(&s);
 }
 
-/* Nor are so many kept that there is no memory for them. */
+/* The number of steps kept is bounded, so that memory suffices. */
 static void more_steps_than_are_kept_are_the_run(void **state)
 {
 	struct stage s;
@@ -413,7 +413,7 @@ static void what_is_between_steps_has_its_own_share(void **state)
 	stage_end(&s);
 }
 
-/* What rtl summary's reason is about: the steps without the first, unless that is all there is. */
+/* The reason of rtl summary is about the steps without the first, unless there is no other. */
 static void a_process_that_works_only_in_the_first_step_has_a_time(void **state)
 {
 	static const struct {

@@ -79,7 +79,7 @@ static struct timeline *ask(const struct event *events, size_t count, const int6
 	return timeline;
 }
 
-/* What is under way at each tick, a bit a stream. */
+/* Fills in what is under way at each tick, one bit a stream. */
 static void fill_ticks(const struct event *events, size_t count, int rank, unsigned char ret[TICKS])
 {
 	memset(ret, 0, TICKS);
@@ -281,7 +281,7 @@ static void an_event_too_late_for_the_buffer_makes_the_times_inexact(void **stat
 	reorder_done(&reorder);
 }
 
-/* As of a lane whose dispatches have no times: nothing was ever held. */
+/* Like a lane whose dispatches have no times: the buffer never held an event. */
 static void an_empty_sort_buffer_passes_nothing_on(void **state)
 {
 	struct breakdown_row outside = {0};

@@ -17,7 +17,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* By definition: the least that so many percent are not longer than. */
+/* The definition: the smallest duration that is at least as long as @percent of them. */
 static int64_t nearest(const int64_t *sorted, size_t count, size_t percent)
 {
 	for (size_t i = 0; i < count; i++)

@@ -17,7 +17,7 @@
 
 HOST_CALLS_API(SAME)
 
-/* What COPY3D reads. */
+/* The fields that COPY3D reads. */
 static_assert(offsetof(hipMemcpy3DParms, extent) == 128, "extent");
 static_assert(offsetof(hipMemcpy3DParms, kind) == 152, "kind");
 static_assert(sizeof(hipExtent) == sizeof(host_extent), "hipExtent");

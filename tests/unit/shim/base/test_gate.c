@@ -34,7 +34,7 @@ static void begin(const struct choice *choice, uint64_t now_ns)
 	gate_begin(true, 3, now_ns);
 }
 
-/* What was taken since the last begin(), as "+start -time ..."; times must rise. */
+/* The changes taken since the last begin(), as "+start -time ..."; times must rise. */
 static const char *changes(void)
 {
 	static char text[256];
@@ -53,7 +53,7 @@ static const char *changes(void)
 	return text;
 }
 
-/* Not sooner than so long after it began, which was before now. */
+/* The gate closes @duration_ns after it opened, which was before now. */
 static void ends_in(uint64_t duration_ns)
 {
 	uint64_t now_ns = clock_boottime_ns();
@@ -102,7 +102,7 @@ static void *ask_without_end(void *nothing)
 	return nothing;
 }
 
-/* What it says meanwhile is not stored and not counted. */
+/* What the rank records meanwhile is neither stored nor counted. */
 static void a_rank_that_begins_is_not_left_out_for_a_moment(void **state)
 {
 	struct choice choice = {0};

@@ -80,7 +80,8 @@ static void a_rank_stays_when_its_variables_are_removed(void **state)
 	assert_false(process_rank_take(&rank));
 }
 
-/* What a program may leave in environ, and what another thread's setenv() may just have freed. */
+/* A program may leave bad pointers in environ, and another thread's setenv() may just have freed
+ * one. */
 static void an_environment_that_cannot_be_read_is_none(void **state)
 {
 	long page = sysconf(_SC_PAGESIZE);

@@ -16,7 +16,7 @@
 #define MS 1000000ull
 #define S  1000000000ull
 
-/* Of a machine that is up for long. */
+/* The clocks of a machine that has been up for 40 days. */
 #define TICK0 0x7000000000000ull
 #define NS0   (40ull * 86400 * S)
 
@@ -57,7 +57,7 @@ static void learn(struct machine *m, struct ticks *t)
 	ticks_learn(t, m->tick, m->ns + off - m->jitter_ns);
 }
 
-/* As a dispatch does: by the line, or by the clock, which then draws it. */
+/* Reads the time as a dispatch does: by the line, or by the clock, which then extends the line. */
 static uint64_t read_ns(struct machine *m, struct ticks *t, unsigned *ret_clock)
 {
 	uint64_t ns;
@@ -137,7 +137,7 @@ static void a_line_is_not_followed_for_longer_than_it_is_known(void **state)
 	assert_false(ticks_to_ns(&t, m.tick, &ns));
 }
 
-/* As fast as adjtimex() lets it: 500 parts in a million. */
+/* The clock changes as fast as adjtimex() allows: 500 parts in a million. */
 static void a_clock_that_is_bent_is_followed(void **state)
 {
 	struct machine m = machine_of(2500, 20);

@@ -83,7 +83,7 @@ static void signal_set(struct signal *signal, int64_t value)
 	__atomic_store_n(&signal->amd.value, value, __ATOMIC_RELEASE);
 }
 
-/* What the device does at the end of copy @id. */
+/* Stores what the device stores at the end of copy @id. */
 static void device_finish(struct signal *signal, uint64_t id)
 {
 	__atomic_store_n(&signal->amd.start_ts, start_of(id), __ATOMIC_RELAXED);

@@ -53,7 +53,7 @@ static void see(const Rtl__Frame *frame)
 	}
 }
 
-/* As the shim's thread, the connection and a collector do. */
+/* Does the work of the shim's thread, the connection and a collector. */
 static void collect(void)
 {
 	struct recorder *recorder = capture_recorder(capture);

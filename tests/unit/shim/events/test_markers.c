@@ -355,7 +355,7 @@ static void a_part_of_a_frame_waits_for_more_but_not_long(void **state)
 	assert_int_equal(recorder_published(recorder), 2);
 }
 
-/* As fast as it filled, half of the rest would be full before HARVEST_NS. */
+/* At the rate at which the ring filled, half of the rest would be full before HARVEST_NS. */
 static void a_ring_that_fills_is_read_in_time(void **state)
 {
 	uint64_t now_ns = clock_boottime_ns();
@@ -443,7 +443,7 @@ static void *flooder(void *argument)
 	return NULL;
 }
 
-/* Also while the recorder comes and goes. */
+/* Also while the recorder is replaced. */
 static void a_flood_is_counted_to_the_last_mark(void **state)
 {
 	pthread_t threads[FLOOD_THREADS];

@@ -56,7 +56,7 @@ CHECK_EXT(hsa_amd_ipc_signal_attach)
 CHECK_EXT(hsa_amd_memory_async_copy_rect)
 CHECK_EXT(hsa_amd_queue_intercept_create)
 CHECK_EXT(hsa_amd_queue_intercept_register)
-/* Its own types of the callback, in our C header. */
+/* The callback types of the runtime are those of our C header. */
 static_assert(std::is_same_v<hsa_intercept_writer *, hsa_amd_queue_intercept_packet_writer>);
 static_assert(std::is_same_v<hsa_intercept_handler *, hsa_amd_queue_intercept_handler>);
 static_assert(

@@ -127,7 +127,8 @@ static void turn(struct fixture *f)
 		assert_int_equal(test_connection_step(&f->collector, &f->connection), 0);
 }
 
-/* What the shim reads from, when the program has just put a file of its own there; -1: nothing. */
+/* The descriptor that the shim reads from after the program has put a file of its own there; -1:
+ * none. */
 static int taken = -1;
 
 ssize_t read_from(int fd, void *buffer, size_t bytes, int flags) __asm__("recv");
@@ -411,7 +412,7 @@ static bool has_shim_connected(const struct fixture *f)
 	return has_hello;
 }
 
-/* Of a collector that listens from here on. */
+/* Sends a refusal as a collector that listens from here on. */
 static void refuse(struct fixture *f, const char *text)
 {
 	Rtl__Refusal refusal = RTL__REFUSAL__INIT;
@@ -501,7 +502,7 @@ static void a_collector_that_is_gone_is_not_waited_for_at_the_end(void **state)
 	assert_false(conn_is_busy(&f->conn));
 }
 
-/* As many as one listener lets wait: a collector that has much to do. */
+/* As many connections wait as one listener allows: the collector has much to do. */
 static void at_the_end_a_busy_collector_is_waited_for(void **state)
 {
 	struct fixture *f = *state;

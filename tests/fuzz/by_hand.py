@@ -44,6 +44,14 @@ def settings(folder):
         put(folder, "settings", b"\4" + text.encode())
 
 
+def config(folder):
+    good = "[run]\nmode = full\n; no\nstrict=yes\n[ stat ]\r\ninterval\t= 5 s\n[quota]\nquota-rows = 9\n"
+    bad = ("[run", "[runs]", "mode = full", "[run]\nmode", "[run]\nmode =", "[run]\na = 1\na = 2", "[run]\n-o_ = x",
+           "[metrics]\nport = 9", "[cluster]", "[retention]\n\n\nkeep-days = 1 # all")
+    for text in (good, good + "\1[run]\nmode = hip\n", *bad, *(good + "\1" + text for text in bad)):
+        put(folder, "config", text.encode())
+
+
 def requests(folder):
     both = {"version_min": 1, "version_max": 1}
     for verb in (b"start", b"stop", b"status", b"flush"):
@@ -185,7 +193,7 @@ def pages(folder):
 
 def main():
     folder = sys.argv[1]
-    for make in (settings, requests, markers, recorder, frames, texts, peers, database, readers, pages):
+    for make in (settings, config, requests, markers, recorder, frames, texts, peers, database, readers, pages):
         make(folder)
 
 

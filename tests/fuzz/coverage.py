@@ -31,7 +31,7 @@ PARSERS = {
     "collectord/service": "config limit_options",
     "collectord/store": "open_session recover",
     "proto/names": "collectives completeness control copies counters",
-    "proto/settings": "environment selection",
+    "proto/settings": "config_file environment selection",
     "proto/wire": "frame msg"}
 # What a target is there for; what else it reaches is the others' merit.
 MEANT = {
@@ -52,6 +52,7 @@ MEANT = {
     "requests": "collectord/loop/ctl collectord/loop/runner collectord/loop/queries",
     "settings": "cli/trace/category_file collectord/service/config collectord/loop/control_memory "
                 "collectord/service/limit_options proto/settings/selection proto/settings/environment",
+    "config": "proto/settings/config_file",
     "texts": "cli/output/html cli/output/table cli/base/escape collectord/ingest/step_metrics collectord/db/text",
     "database": "collectord/db/damaged_file collectord/catalog/index collectord/db/migrate collectord/store/recover "
                 "collectord/store/open_session collectord/store/session_row collectord/db/wal",

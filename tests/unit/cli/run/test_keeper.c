@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
-<<<<<<< HEAD
- * rtl run as the manager of its collector, where the kernel has no room, and where somebody else
- * writes to it without end. epoll_ctl() and recvmsg() are ours (see CMakeLists.txt).
-=======
  * rtl run as the manager of its collector, where the kernel has no room, and where another process
- * writes to it without end. close(), epoll_ctl() and recvmsg() are ours (see CMakeLists.txt).
->>>>>>> a60e896f (tests/unit: Name threads, processes and users in comments and test names)
+ * writes to it without end. epoll_ctl() and recvmsg() are ours (see CMakeLists.txt).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -159,14 +154,8 @@ static void a_flood_of_messages_is_read_in_batches(void **state)
 	done(&collector);
 }
 
-<<<<<<< HEAD
 /* Also while only the end is waited for. */
-static void what_is_taken_back_is_closed(void **state)
-=======
-/* Also while only the end is waited for; and nothing waits for the time that it takes to free it.
- */
 static void a_descriptor_that_is_taken_back_is_closed(void **state)
->>>>>>> 1e12ef08 (tests/unit: Rename tests of cli, proto and shim whose names are no claims alone)
 {
 	struct run_collector collector;
 	int recorder;
@@ -189,15 +178,9 @@ static void a_descriptor_that_is_taken_back_is_closed(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-<<<<<<< HEAD
-		cmocka_unit_test(one_that_is_not_seen_to_die_stays_alone),
-		cmocka_unit_test(a_flood_has_its_turn),
-		cmocka_unit_test(what_is_taken_back_is_closed),
-=======
 		cmocka_unit_test(a_collector_whose_end_cannot_be_watched_is_not_replaced),
 		cmocka_unit_test(a_flood_of_messages_is_read_in_batches),
 		cmocka_unit_test(a_descriptor_that_is_taken_back_is_closed),
->>>>>>> 1e12ef08 (tests/unit: Rename tests of cli, proto and shim whose names are no claims alone)
 	};
 
 	(void)argv;

@@ -74,14 +74,8 @@ static void the_processes_of_one_user_are_numbered(void **state)
 	fake_shim_done(&first);
 }
 
-<<<<<<< HEAD
 /* The file does not take them, and each holds three descriptors. */
 static void who_has_many_to_be_drained_waits_with_more(void **state)
-=======
-/* The user's file does not take the records of dead processes: each holds three of the descriptors
- * that all users share. */
-static void a_user_with_many_undrained_processes_is_refused_more(void **state)
->>>>>>> a60e896f (tests/unit: Name threads, processes and users in comments and test names)
 {
 	struct harness *h = *state;
 	struct fake_shim first, last, extra;
@@ -157,13 +151,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(an_ended_process_holds_no_descriptor),
 		TEST(the_processes_of_one_user_are_numbered),
-<<<<<<< HEAD
 		TEST(the_oldest_of_the_detached_is_forgotten),
 		TEST(who_has_many_to_be_drained_waits_with_more),
-=======
-		TEST(a_user_has_a_share_of_the_detached),
-		TEST(a_user_with_many_undrained_processes_is_refused_more),
->>>>>>> a60e896f (tests/unit: Name threads, processes and users in comments and test names)
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,28 +12,7 @@
 #include "collectord/loop/session.h"
 #include "proto/base/limits.h"
 
-<<<<<<< HEAD
 #define USER 5000u
-=======
-#define USER   5000u   /* has a range of subordinate uids, as /etc/subuid says */
-#define FIRST  100000u /* of them */
-#define OTHER  7000u
-
-static void give_subuids(struct harness *h)
-{
-	char path[128];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/subuid", h->dir);
-	file = fopen(path, "w");
-	assert_non_null(file);
-	fprintf(file, "%u:%u:65536\n", USER, FIRST);
-	assert_int_equal(fclose(file), 0);
-	assert_int_equal(subuids_read(path, &h->config.subuids), 0);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(subuids_owner(h->config.subuids, FIRST + 1), USER);
-}
->>>>>>> a60e896f (tests/unit: Name threads, processes and users in comments and test names)
 
 static void ask(struct harness *h, struct fake_shim *runner, unsigned n)
 {
@@ -136,46 +115,14 @@ static void tell_removed(struct harness *h, unsigned n)
 
 static void the_oldest_removed_session_is_forgotten_first(void **state)
 {
-<<<<<<< HEAD
-=======
-	unsigned n = 0;
-
-	for (const struct removed *r = h->server->removed; r; r = r->next)
-		n += r->uid >= from && r->uid <= to;
-	return n;
-}
-
-/* A user with many subordinate uids has one user's part, and users with few removals keep
- * theirs. */
-static void removals_of_the_user_with_most_are_forgotten_first(void **state)
-{
-	enum { FEW = 3, EACH = 250, OTHERS = 4 };
->>>>>>> a60e896f (tests/unit: Name threads, processes and users in comments and test names)
 	struct harness *h = *state;
 	unsigned n = 2 * SESSIONS_REMOVED_PER_UID_MAX;
 
-<<<<<<< HEAD
 	for (unsigned i = 0; i < n; i++)
 		tell_removed(h, i);
 	for (const struct removed *r = h->server->removed; r; r = r->next)
 		assert_int_equal(atoi(r->name), --n);
 	assert_int_equal(n, SESSIONS_REMOVED_PER_UID_MAX);
-=======
-	give_subuids(h);
-	for (unsigned i = 0; i < FEW; i++)
-		tell_removed(h, OTHER, i);
-	for (unsigned i = 0; i < 2 * SESSIONS_REMOVED_PER_UID_MAX; i++)
-		tell_removed(h, FIRST + i % 8, i);
-	assert_int_equal(count_removed(h, FIRST, FIRST + 7), SESSIONS_REMOVED_PER_UID_MAX);
-	for (unsigned i = 0; i < OTHERS * EACH; i++)
-		tell_removed(h, OTHER + 1 + i % OTHERS, i);
-	assert_int_equal(count_removed(h, 0, (uid_t)-1), SESSIONS_REMOVED_MAX);
-	assert_int_equal(count_removed(h, OTHER, OTHER), FEW);
-	for (unsigned i = 0; i < OTHERS; i++)
-		assert_in_range(count_removed(h, OTHER + 1 + i, OTHER + 1 + i), 200, EACH);
-	assert_in_range(count_removed(h, FIRST, FIRST + 7), 200, 210);
-	h->config.subuids = subuids_free(h->config.subuids);
->>>>>>> a60e896f (tests/unit: Name threads, processes and users in comments and test names)
 }
 
 static unsigned count_lines(const char *text, const char *with)
@@ -197,13 +144,8 @@ static void a_refusal_is_said_once(void **state)
 	stderr = open_memstream(&text, &bytes);
 	assert_non_null(stderr);
 	for (unsigned i = 0; i < 100; i++)
-<<<<<<< HEAD
 		log_refusal(USER + i, 1, "it lies");
 	log_refusal(USER, 1, "it is late");
-=======
-		log_refusal(USER, FIRST + i, 1, "it lies");
-	log_refusal(OTHER, OTHER, 1, "it lies");
->>>>>>> a60e896f (tests/unit: Name threads, processes and users in comments and test names)
 	log_done();
 	fclose(stderr);
 	stderr = saved;
@@ -221,13 +163,8 @@ int main(void)
 		TEST(one_user_has_so_many_open_sessions),
 		TEST(one_session_has_so_many_runners),
 		TEST(so_many_closed_sessions_are_remembered),
-<<<<<<< HEAD
 		TEST(the_oldest_removed_session_is_forgotten_first),
 		TEST(a_refusal_is_said_once),
-=======
-		TEST(removals_of_the_user_with_most_are_forgotten_first),
-		TEST(a_refusal_is_said_once_of_all_uids_of_a_user),
->>>>>>> a60e896f (tests/unit: Name threads, processes and users in comments and test names)
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

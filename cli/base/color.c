@@ -2,9 +2,9 @@
 #include "cli/base/color.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "cli/base/terminal.h"
 
 static enum color_when chosen = COLOR_AUTO;
 
@@ -15,12 +15,7 @@ void color_choose(enum color_when when)
 
 static bool is_on(FILE *to)
 {
-	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-
-	if (chosen != COLOR_AUTO)
-		return chosen == COLOR_ALWAYS;
-	return !(no_color && *no_color) && term && *term && strcmp(term, "dumb") != 0 &&
-	       isatty(fileno(to));
+	return chosen == COLOR_AUTO ? terminal_has_color(fileno(to)) : chosen == COLOR_ALWAYS;
 }
 
 void color_put_verdict(FILE *to, const char *line)

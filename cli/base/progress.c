@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "cli/base/progress.h"
 
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/base/terminal.h"
 #include "proto/base/clock.h"
 
 #define BAR_COLUMNS 30
@@ -15,16 +14,9 @@
 static const char *task; /* NULL: no task runs, or stderr cannot show a bar */
 static uint64_t drawn_ns;
 
-static bool is_seen(void)
-{
-	const char *term = getenv("TERM");
-
-	return term && *term && strcmp(term, "dumb") != 0 && isatty(STDERR_FILENO);
-}
-
 void progress_begin(const char *what)
 {
-	task = is_seen() ? what : NULL;
+	task = terminal_is_smart(STDERR_FILENO) ? what : NULL;
 	drawn_ns = 0;
 	progress_set(0, 1);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cli/base/terminal.h"
 #include "cli/live/terminfo.h"
 
 enum {
@@ -28,9 +29,7 @@ static void on_interrupt(int number)
 
 int stat_screen_open(void)
 {
-	const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
-
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || !term || !*term)
+	if (!isatty(STDIN_FILENO) || !terminal_is_smart(STDOUT_FILENO))
 		return -ENOTTY;
 	setlocale(LC_CTYPE, "");
 	/* Checked first, because newterm() leaks memory for a terminal that it does not know. */
@@ -46,7 +45,7 @@ int stat_screen_open(void)
 	noecho();
 	curs_set(0);
 	keypad(stdscr, TRUE);
-	if (has_colors() && !(no_color && *no_color)) {
+	if (has_colors() && terminal_has_color(STDOUT_FILENO)) {
 		start_color();
 		use_default_colors();
 		init_pair(COLOUR_LOSSY, COLOR_RED, -1);

@@ -58,7 +58,8 @@ static size_t edit_distance(const char *a, size_t la, const char *b, size_t lb)
 
 const char *say_nearest(const char *word, const char *const *names, size_t count)
 {
-	size_t length = strlen(word), least = 3;
+	/* A short word has many near ones by chance. */
+	size_t length = strlen(word), least = length < 6 ? 2 : 3;
 	const char *nearest = NULL;
 
 	if (length > NEAREST_WORD_MAX)

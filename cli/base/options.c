@@ -369,10 +369,10 @@ size_t opts_choice(const char *name, const char *text, const char *const *names,
 	opts_error("--%s=%s: not %s", name, text, list);
 }
 
-void opts_ranks(const char *text, struct choice_list *ret)
+void opts_list(const char *name, const char *text, struct choice_list *ret)
 {
 	if (choice_parse_list(text, ret))
-		opts_error("--rank=%s: not a list of ranks, as in 0,3-5", text);
+		opts_error("--%s=%s: not a list of numbers, as in 0,3-5", name, text);
 }
 
 void opts_regex(const char *name, const char *text, bool *has, regex_t *ret)

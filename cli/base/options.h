@@ -20,9 +20,10 @@
 #define OPTS_COMMAND 2u
 
 /* The verb shows tables, so it also takes --wide and --color (render_be_wide(), color_choose()). */
-#define OPTS_TABLE   4u
-/* The verb takes its settings from rtl.conf (proto/settings/config_file.h); trace has those of run. */
-#define OPTS_CONFIG  8u
+#define OPTS_TABLE  4u
+/* The verb takes its settings from rtl.conf (proto/settings/config_file.h); trace has those of run.
+ */
+#define OPTS_CONFIG 8u
 
 /* Parses @argv (argv[0] is the verb) with @argp, whose parser gets @input. */
 void opts_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input);
@@ -31,8 +32,8 @@ void opts_parse(const struct argp *argp, int argc, char **argv, unsigned flags, 
 bool opts_is_configured(const struct argp_state *state);
 
 /*
- * Finds the option of @argp that @setting names. Returns NULL with "PATH:LINE: why" in @why if there
- * is none, or if a flag is neither yes nor no.
+ * Finds the option of @argp that @setting names. Returns NULL with "PATH:LINE: why" in @why if
+ * there is none, or if a flag is neither yes nor no.
  */
 const struct argp_option *opts_find_setting(const struct argp *argp,
 	const struct config_setting *setting, char why[CONFIG_FILE_WHY_BYTES]);
@@ -55,8 +56,8 @@ const char *opts_socket(const char *path);
 uint64_t opts_u64(const char *name, const char *text, uint64_t min, uint64_t max);
 /* Returns the index of one of @count names (at least two); the error message lists all of them. */
 size_t opts_choice(const char *name, const char *text, const char *const *names, size_t count);
-/* Parses ranks like 0,3-5. */
-void opts_ranks(const char *text, struct choice_list *ret);
+/* Parses numbers like 0,3-5. */
+void opts_list(const char *name, const char *text, struct choice_list *ret);
 /*
  * Compiles a POSIX extended expression. The caller frees it if *@has is set, which is also how a
  * second one is detected.

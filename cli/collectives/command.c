@@ -13,11 +13,13 @@
 #define COLLECTIVES_TOP	  20
 #define COLLECTIVES_WIDTH 100
 
+enum { KEY_COMM = 0x500, KEY_OPERATION };
+
 static const struct argp_option options[] = {
 	{"top", 'n', "COUNT", 0, "number of rows of each table (default 20; 0: all)", 0},
-	{"rank", 'r', "LIST", 0, "rows about these ranks only: 0,3-5", 0},
-	{"comm", 'k', "ID", 0, "one communicator, as the tables name it", 0},
-	{"operation", 'p', "TEXT", 0, "operations whose name contains TEXT", 0},
+	{"ranks", 'r', "LIST", 0, "rows about these ranks only: 0,3-5", 0},
+	{"comm", KEY_COMM, "ID", 0, "one communicator, as the tables name it", 0},
+	{"operation", KEY_OPERATION, "TEXT", 0, "operations whose name contains TEXT", 0},
 	{"categories", 'C', "FILE", 0,
 		"rules that tell communication kernels (default: RTL_CATEGORIES)", 0},
 	{"strict", 's', NULL, 0, "exit 3 when anything is missing, or matched by order only", 0},
@@ -61,12 +63,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->show.top = opts_u64("top", arg, 0, UINT32_MAX);
 		return 0;
 	case 'r':
-		opts_ranks(arg, &o->show.ranks);
+		opts_list("ranks", arg, &o->show.ranks);
 		return 0;
-	case 'k':
+	case KEY_COMM:
 		parse_comm(&o->filter, arg);
 		return 0;
-	case 'p':
+	case KEY_OPERATION:
 		o->filter.op = arg;
 		return 0;
 	case 'C':
@@ -126,7 +128,7 @@ static bool check_choice(const struct collectives *c, const struct collectives_c
 	}
 	if (has_rank(c, &o->show.ranks))
 		return true;
-	say("nothing here is of the ranks of --rank; rtl info lists the ranks that there are");
+	say("nothing here is of the ranks of --ranks; rtl info lists the ranks that there are");
 	return false;
 }
 

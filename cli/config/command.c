@@ -15,8 +15,10 @@ struct config_cmd {
 	bool has_origin;
 };
 
+enum { KEY_ORIGIN = 0x500 };
+
 static const struct argp_option options[] = {
-	{"show-origin", 'o', NULL, 0,
+	{"show-origin", KEY_ORIGIN, NULL, 0,
 		"print where each setting comes from: FILE:LINE or a variable", 0},
 	{0},
 };
@@ -26,7 +28,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct config_cmd *o = state->input;
 
 	switch (key) {
-	case 'o':
+	case KEY_ORIGIN:
 		o->has_origin = true;
 		return 0;
 	case ARGP_KEY_ARG:

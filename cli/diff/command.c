@@ -15,7 +15,7 @@
 
 #define DIFF_KERNELS 20
 
-enum { KEY_LABEL = 0x500, KEY_REFERENCE, KEY_ALLOW, KEY_THRESHOLD, KEY_STEPS, KEY_CATEGORIES };
+enum { KEY_LABEL = 0x500, KEY_REFERENCE, KEY_ALLOW, KEY_THRESHOLD, KEY_STEPS };
 
 static const struct argp_option options[] = {
 	{"label", KEY_LABEL, "TEXT", 0, "name of a FILE, in their order (default: its session)", 0},
@@ -30,7 +30,7 @@ static const struct argp_option options[] = {
 		"kernel of 1 % or more does; rank=PCT: if a rank does, or its computation",
 		0},
 	{"steps", KEY_STEPS, "REGEX", 0, "ranges that begin a step, as in rtl timeline", 0},
-	{"categories", KEY_CATEGORIES, "FILE", 0,
+	{"categories", 'C', "FILE", 0,
 		"rules that say what kind of work a kernel is (RTL_CATEGORIES)", 0},
 	{"top", 'n', "COUNT", 0,
 		"number of kernels to list, most changed first (default 20; 0: all)", 0},
@@ -144,7 +144,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_STEPS:
 		o->what.steps = arg;
 		return 0;
-	case KEY_CATEGORIES:
+	case 'C':
 		o->what.categories = arg;
 		return 0;
 	case 'n':

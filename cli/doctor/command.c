@@ -13,8 +13,7 @@
 #include "proto/base/cleanup.h"
 
 enum doctor_key {
-	KEY_JSON = 0x100,
-	KEY_DEVICE,
+	KEY_DEVICE = 0x100,
 };
 
 struct doctor_options {
@@ -24,7 +23,7 @@ struct doctor_options {
 };
 
 static const struct argp_option doctor_option[] = {
-	{"json", KEY_JSON, NULL, 0, "print JSON", 0},
+	{"json", 'j', NULL, 0, "print JSON", 0},
 	{"device", KEY_DEVICE, "real|soft", 0, "the GPU stack of jobs (default real)", 0},
 	{0},
 };
@@ -34,7 +33,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	struct doctor_options *options = state->input;
 
 	switch (key) {
-	case KEY_JSON:
+	case 'j':
 		options->is_json = true;
 		return 0;
 	case KEY_DEVICE:

@@ -15,19 +15,12 @@
 #define FILES_MAX   16
 #define TIME_MAX_NS ((uint64_t)INT64_MAX / 4)
 
-enum {
-	KEY_FORMAT = 0x500,
-	KEY_RANKS = KEY_FORMAT + FORMATS_MAX,
-	KEY_GPUS,
-	KEY_FROM,
-	KEY_TO,
-	KEY_LABEL
-};
+enum { KEY_FORMAT = 0x500, KEY_FROM = KEY_FORMAT + FORMATS_MAX, KEY_TO, KEY_LABEL };
 
 static const struct argp_option common_options[] = {
 	{"force", 'f', NULL, 0, "overwrite what is there", 0},
-	{"ranks", KEY_RANKS, "LIST", 0, "these ranks only: 0,3-5", 0},
-	{"gpus", KEY_GPUS, "LIST", 0, "kernels and copies of these GPUs only, by gpuId: 0-3", 0},
+	{"ranks", 'r', "LIST", 0, "these ranks only: 0,3-5", 0},
+	{"gpus", 'g', "LIST", 0, "kernels and copies of these GPUs only, by gpuId: 0-3", 0},
 	{"from", KEY_FROM, "SECONDS", 0,
 		"only what ends at or after this time, in seconds since the session began", 0},
 	{"to", KEY_TO, "SECONDS", 0, "only what begins until this time", 0},
@@ -56,12 +49,6 @@ struct export_cmd {
 	size_t count;
 	bool is_forced;
 };
-
-static void take_list(const char *name, const char *text, struct choice_list *ret)
-{
-	if (choice_parse_list(text, ret))
-		opts_error("--%s=%s: not a list of numbers, as in 0,3-5", name, text);
-}
 
 static void take_time(const char *name, const char *text, bool *has, int64_t *ret)
 {
@@ -145,11 +132,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'f':
 		o->is_forced = true;
 		return 0;
-	case KEY_RANKS:
-		take_list("ranks", arg, &o->what.ranks);
+	case 'r':
+		opts_list("ranks", arg, &o->what.ranks);
 		return 0;
-	case KEY_GPUS:
-		take_list("gpus", arg, &o->what.gpus);
+	case 'g':
+		opts_list("gpus", arg, &o->what.gpus);
 		return 0;
 	case KEY_FROM:
 		take_time("from", arg, &o->what.has_from, &o->what.from_ns);

@@ -16,11 +16,14 @@ struct info_options {
 	bool has_counters, has_clocks;
 };
 
+enum { KEY_COUNTERS = 0x500, KEY_CLOCKS };
+
 static const struct argp_option options[] = {
-	{"counters", 'c', NULL, 0, "the diagnostic counters of each process, and their check", 0},
-	{"clocks", 'k', NULL, 0, "the error of the clock of each process and GPU", 0},
+	{"counters", KEY_COUNTERS, NULL, 0,
+		"the diagnostic counters of each process, and their check", 0},
+	{"clocks", KEY_CLOCKS, NULL, 0, "the error of the clock of each process and GPU", 0},
 	{"json", 'j', NULL, 0, "one document with everything, counters included", 0},
-	{"csv", 'v', NULL, 0, "comma-separated values with a title line; with --clocks", 0},
+	{"csv", 'c', NULL, 0, "comma-separated values with a title line; with --clocks", 0},
 	{0},
 };
 
@@ -29,16 +32,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct info_options *o = state->input;
 
 	switch (key) {
-	case 'c':
+	case KEY_COUNTERS:
 		o->has_counters = true;
 		return 0;
-	case 'k':
+	case KEY_CLOCKS:
 		o->has_clocks = true;
 		return 0;
 	case 'j':
 		verb_take_format(&o->verb.format, RENDER_JSON);
 		return 0;
-	case 'v':
+	case 'c':
 		verb_take_format(&o->verb.format, RENDER_CSV);
 		return 0;
 	case ARGP_KEY_END:

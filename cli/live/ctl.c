@@ -13,7 +13,6 @@
 
 enum ctl_key {
 	KEY_SESSION = 0x100,
-	KEY_RANKS,
 	KEY_DURATION,
 };
 
@@ -25,7 +24,7 @@ struct ctl_options {
 static const struct argp_option options[] = {
 	{"socket", 'S', "PATH", 0, "ask only this collector", 0},
 	{"session", KEY_SESSION, "NAME", 0, "only this session (default: all of yours)", 0},
-	{"ranks", KEY_RANKS, "LIST", 0, "only these ranks: 0,3-5", 0},
+	{"ranks", 'r', "LIST", 0, "only these ranks: 0,3-5", 0},
 	{"duration", KEY_DURATION, "TIME", 0,
 		"start, stop: do the opposite after TIME: 10, 500ms, 2m", 0},
 	{0},
@@ -79,9 +78,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_SESSION:
 		take_session(o, arg);
 		return 0;
-	case KEY_RANKS:
-		if (choice_parse_list(arg, &ranks))
-			opts_error("--ranks %s: not a list of numbers like 0,3-5", arg);
+	case 'r':
+		opts_list("ranks", arg, &ranks);
 		o->ranks = arg;
 		return 0;
 	case KEY_DURATION:

@@ -26,7 +26,7 @@
 /* Opening so few files takes less time than reading the index. */
 #define LS_FEW 16u
 
-#define KEY_FAILED 0x100
+enum { KEY_FAILED = 0x100, KEY_SINCE };
 
 struct ls_options {
 	enum render_format format;
@@ -42,7 +42,7 @@ static const struct argp_option options[] = {
 	{"csv", 'c', NULL, 0, "comma-separated values with a title line", 0},
 	{"newest", 'n', "COUNT", 0, "only the COUNT sessions that were written to last", 0},
 	{"user", 'u', "USER", 0, "only sessions of this user, by name or uid", 0},
-	{"since", 's', "TIME", 0,
+	{"since", KEY_SINCE, "TIME", 0,
 		"only sessions that began since: 2h, 90m, or a local day or time, as 2026-11-26 or "
 		"\"2026-11-26 18:00\"",
 		0},
@@ -115,7 +115,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->user = parse_user(arg);
 		o->has_user = true;
 		return 0;
-	case 's':
+	case KEY_SINCE:
 		o->since_realtime_ns = parse_since(arg);
 		return 0;
 	case KEY_FAILED:

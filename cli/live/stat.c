@@ -31,12 +31,14 @@ struct stat_options {
 	bool has_times; /* -n or -i was given */
 };
 
+enum { KEY_OUTSTANDING = 0x500 };
+
 static const struct argp_option options[] = {
 	{"count", 'n', "COUNT", 0, "number of samples (default: until stopped)", 0},
 	{"interval", 'i', "SECONDS", 0, "time between samples (default 2)", 0},
 	{"batch", 'b', NULL, 0, "print the table each time, for pipes and logs", 0},
 	{"json", 'j', NULL, 0, "one JSON document a line each time", 0},
-	{"outstanding", 'o', NULL, 0,
+	{"outstanding", KEY_OUTSTANDING, NULL, 0,
 		"once: the kernel that each rank waits in, and the odd rank out", 0},
 	{"socket", 'S', "PATH", 0, "ask only this collector", 0},
 	{0},
@@ -47,7 +49,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct stat_options *o = state->input;
 
 	switch (key) {
-	case 'o':
+	case KEY_OUTSTANDING:
 		o->is_outstanding = true;
 		return 0;
 	case 'n':

@@ -12,14 +12,14 @@
 #include "cli/base/message.h"
 #include "proto/base/cleanup.h"
 
-enum { KEY_HTML = 0x500, KEY_STEPS, KEY_CATEGORIES, KEY_LABEL };
+enum { KEY_HTML = 0x500, KEY_STEPS, KEY_LABEL };
 
 static const struct argp_option options[] = {
 	{"html", KEY_HTML, "OUT", 0, "the page; - is stdout (default: FILE with .html for .db)", 0},
 	{"force", 'f', NULL, 0, "overwrite the page", 0},
 	{"label", KEY_LABEL, "TEXT", 0, "name of a FILE, in their order (default: its session)", 0},
 	{"steps", KEY_STEPS, "REGEX", 0, "ranges that begin a step, as in rtl timeline", 0},
-	{"categories", KEY_CATEGORIES, "FILE", 0,
+	{"categories", 'C', "FILE", 0,
 		"rules that say what kind of work a kernel is (RTL_CATEGORIES)", 0},
 	{"strict", 's', NULL, 0, "exit 3 when anything is missing, or nothing was dispatched", 0},
 	{0},
@@ -62,7 +62,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_STEPS:
 		o->what.steps = arg;
 		return 0;
-	case KEY_CATEGORIES:
+	case 'C':
 		o->what.categories = arg;
 		return 0;
 	case ARGP_KEY_ARG:

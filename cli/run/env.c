@@ -14,7 +14,6 @@
 
 enum env_key {
 	KEY_DEVICE = 0x100,
-	KEY_SOCKET,
 	KEY_JOB,
 };
 
@@ -27,7 +26,7 @@ struct env_options {
 };
 
 static const struct argp_option env_option[] = {
-	{"socket", KEY_SOCKET, "PATH", 0,
+	{"socket", 'S', "PATH", 0,
 		"the collector to use (default: RTL_SOCKET, your own where it answers, else the "
 		"job looks for the node's)",
 		0},
@@ -45,7 +44,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	if (choices_take(&options->choices, key, value))
 		return 0;
 	switch (key) {
-	case KEY_SOCKET:
+	case 'S':
 		options->socket = opts_socket(value);
 		return 0;
 	case KEY_JOB:

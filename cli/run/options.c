@@ -13,9 +13,6 @@
 enum run_key {
 	KEY_PRIVATE = 0x100,
 	KEY_DEVICE,
-	KEY_STRICT,
-	KEY_SOCKET,
-	KEY_CATEGORIES,
 	KEY_EXPORT,
 };
 
@@ -33,15 +30,15 @@ static const struct argp_option run_option[] = {
 	{"device", KEY_DEVICE, "real|soft", 0,
 		"the job's own GPU stack, untouched (default), or a software GPU: SIMULATED", 0},
 	{"mode", 'm', "MODE", 0, OPTS_MODE_HELP, 0},
-	{"socket", KEY_SOCKET, "PATH", 0,
+	{"socket", 'S', "PATH", 0,
 		"the collector to use (default: RTL_SOCKET, your own where it answers, the node's)",
 		0},
-	{"categories", KEY_CATEGORIES, "FILE", 0,
+	{"categories", 'C', "FILE", 0,
 		"rules that say what kind of work a kernel is, stored with the session (default: "
 		"RTL_CATEGORIES)",
 		0},
 	{"export", KEY_EXPORT, "FORMAT=OUT", 0, RUN_EXPORT_HELP, 0},
-	{"strict", KEY_STRICT, NULL, 0,
+	{"strict", 's', NULL, 0,
 		"exit 125 without a start if it cannot be recorded, 3 if the record is incomplete",
 		0},
 	{"quiet", 'q', NULL, 0, "print only errors", 0},
@@ -132,16 +129,16 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	case KEY_DEVICE:
 		options->is_soft = opts_is_soft(value);
 		return 0;
-	case KEY_STRICT:
+	case 's':
 		options->is_strict = true;
 		return 0;
-	case KEY_CATEGORIES:
+	case 'C':
 		read_categories(options, value);
 		return 0;
 	case KEY_EXPORT:
 		run_exports_take(&options->exports, value);
 		return 0;
-	case KEY_SOCKET:
+	case 'S':
 		choose_socket(options, opts_is_configured(state));
 		options->socket = opts_socket(value);
 		return 0;

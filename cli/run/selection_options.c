@@ -9,7 +9,7 @@ bool choices_take(struct choices *choices, int key, const char *value)
 {
 	struct choice choice = {0};
 	char why[CHOICE_WHY_BYTES];
-	int at = key - CHOICES_KEY;
+	int at = key == 'r' ? (int)CHOICE_RANKS : key == 'g' ? (int)CHOICE_GPUS : key - CHOICES_KEY;
 
 	if (at < 0 || at >= CHOICE_COUNT)
 		return false;

@@ -11,7 +11,11 @@
 
 #define CHOICES_KEY 0x400
 
-#define CHOICES_ROW(key, option, variable, arg, help) {option, CHOICES_KEY + key, arg, 0, help, 20},
+/* Ranks and GPUs have the letters that they have in every verb. */
+#define CHOICES_KEY_OF(key)                                                                        \
+	((key) == CHOICE_RANKS ? 'r' : (key) == CHOICE_GPUS ? 'g' : CHOICES_KEY + (int)(key))
+#define CHOICES_ROW(key, option, variable, arg, help)                                              \
+	{option, CHOICES_KEY_OF(key), arg, 0, help, 20},
 #define CHOICES_ARGP                                                                               \
 	{NULL, 0, NULL, 0,                                                                         \
 		"What to record (else everything; each is also a variable, RTL_...):", 20},        \

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "cli/base/command.h"
+#include "cli/base/message.h"
 #include "cli/summary/summary.h"
 #include "cli/database/verb.h"
 #include "proto/settings/selection.h"
@@ -11,7 +12,7 @@
 #define SUMMARY_KERNELS	      20
 #define SUMMARY_GROUP_KERNELS 5
 
-enum { KEY_BY = 0x500, KEY_CATEGORIES, KEY_STEPS };
+enum { KEY_BY = 0x500, KEY_CATEGORY, KEY_KERNELS, KEY_SORT, KEY_STEPS };
 
 static const struct argp_option options[] = {
 	{"top", 'n', "COUNT", 0, "number of kernels to list (default 20, with --by 5 each; 0: all)",
@@ -26,7 +27,13 @@ static const struct argp_option options[] = {
 		"one "
 		"(ProfilerStep#N, step N, iteration N)",
 		0},
-	{"categories", KEY_CATEGORIES, "FILE", 0,
+	{"ranks", 'r', "LIST", 0, "list kernels of these ranks only: 0,3-5", 0},
+	{"kernels", KEY_KERNELS, "REGEX", 0,
+		"list kernels whose name or symbol matches (POSIX extended) only", 0},
+	{"category", KEY_CATEGORY, "NAME", 0, "list kernels of this kind of work only, as gemm", 0},
+	{"sort", KEY_SORT, "WHAT", 0,
+		"sort the table of kernels by total time (default), calls, avg, max or name", 0},
+	{"categories", 'C', "FILE", 0,
 		"rules for categories, before those of the session (default: RTL_CATEGORIES)", 0},
 	VERB_JSON,
 	VERB_CSV_TABLE(
@@ -48,6 +55,8 @@ static void summary_cmd_done(struct summary_cmd *o)
 {
 	if (o->has_steps)
 		regfree(&o->steps);
+	if (o->wishes.choice.has_kernels)
+		regfree(&o->wishes.choice.kernels);
 }
 
 static enum summary_by parse_by(const char *text)
@@ -58,6 +67,15 @@ static enum summary_by parse_by(const char *text)
 		names[by - SUMMARY_BY_RANK] = summary_by_name((enum summary_by)by);
 	return (enum summary_by)(
 		SUMMARY_BY_RANK + opts_choice("by", text, names, SUMMARY_BYS - SUMMARY_BY_RANK));
+}
+
+static enum summary_sort parse_sort(const char *text)
+{
+	const char *names[SUMMARY_SORTS];
+
+	for (int sort = 0; sort < SUMMARY_SORTS; sort++)
+		names[sort] = summary_sort_name((enum summary_sort)sort);
+	return (enum summary_sort)opts_choice("sort", text, names, SUMMARY_SORTS);
 }
 
 static void parse_steps(struct summary_cmd *o)
@@ -95,6 +113,27 @@ static enum summary_table parse_table(const char *text)
 	return (enum summary_table)opts_choice("csv", text, names, sizeof(names) / sizeof(*names));
 }
 
+static error_t parse_choice(int key, char *arg, struct summary_choice *choice)
+{
+	switch (key) {
+	case 'r':
+		opts_list("ranks", arg, &choice->ranks);
+		choice->has_ranks = true;
+		return 0;
+	case KEY_KERNELS:
+		opts_regex("kernels", arg, &choice->has_kernels, &choice->kernels);
+		return 0;
+	case KEY_CATEGORY:
+		choice->category = arg;
+		return 0;
+	case KEY_SORT:
+		choice->sort = parse_sort(arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct summary_cmd *o = state->input;
@@ -109,7 +148,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_STEPS:
 		o->step_text = arg;
 		return 0;
-	case KEY_CATEGORIES:
+	case 'C':
 		o->wishes.category_file = arg;
 		return 0;
 	case 'c':
@@ -122,7 +161,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		check_choices(o);
 		return 0;
 	default:
-		return verb_parse(key, arg, &o->verb);
+		return parse_choice(key, arg, &o->wishes.choice) == ARGP_ERR_UNKNOWN
+			       ? verb_parse(key, arg, &o->verb)
+			       : 0;
 	}
 }
 
@@ -146,6 +187,13 @@ int cmd_summary(int argc, char **argv)
 		return CMD_BAD_INPUT;
 	if (summary_new(query, &o.wishes, error, &summary))
 		return verb_fail(query, error);
+	if (summary->is_chosen && !summary->measure->kernel_count) {
+		say("no kernel here is of%s%s%s; rtl summary without that shows what there is",
+			o.wishes.choice.has_ranks ? " --ranks" : "",
+			o.wishes.choice.has_kernels ? " --kernels" : "",
+			o.wishes.choice.category ? " --category" : "");
+		return CMD_BAD_INPUT;
+	}
 	o.show.width = render_terminal_width(STDOUT_FILENO, 200);
 	if (summary_show(summary, &o.show, stdout))
 		return verb_fail(query, NULL);

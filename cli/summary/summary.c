@@ -204,8 +204,7 @@ static int load_losses(struct query *query, struct summary *s)
 	int r = query_ask(query, "losses", &rows);
 
 	while (!r && (r = query_next(rows)) > 0) {
-		struct summary_loss *grown =
-			grow_by_one(s->losses, s->loss_count, sizeof(*grown));
+		struct summary_loss *grown = grow_by_one(s->losses, s->loss_count, sizeof(*grown));
 		struct summary_loss loss = {
 			.process_id = query_integer(rows, 0),
 			.has_rank = !query_is_null(rows, 1),
@@ -325,8 +324,11 @@ static int add_groups(struct query *query, const struct summary_wishes *w, struc
 
 	/* An unreadable file is the user's mistake, so it is reported even if no table needs the
 	 * rules. */
-	if (w->categories || w->by == SUMMARY_BY_CATEGORY || w->category_file)
+	if (w->categories || w->by == SUMMARY_BY_CATEGORY || w->category_file || w->choice.category)
 		r = categories_new(query, w->category_file, error, &categories);
+	s->is_chosen = summary_choice_is_set(&w->choice);
+	if (!r && (s->is_chosen || w->choice.sort != SUMMARY_SORT_TOTAL))
+		r = summary_choose(&w->choice, categories, s);
 	if (!r && w->by != SUMMARY_BY_NOTHING)
 		r = summary_groups_new(query, s->measure, w->by, categories, &s->groups);
 	if (!r && w->categories)

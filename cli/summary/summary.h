@@ -11,6 +11,7 @@
 #include "cli/trace/replicas.h"
 #include "cli/database/query.h"
 #include "cli/reason/reason.h"
+#include "cli/summary/choice.h"
 #include "cli/summary/cost.h"
 #include "cli/summary/groups.h"
 #include "cli/output/table.h"
@@ -107,6 +108,8 @@ struct summary {
 	int64_t start_realtime_ns, wall_ns; /* wall_ns: duration of the session; -1: unknown */
 	/* a collector still writes the file; if not, open entries are never closed */
 	bool is_in_use;
+	/* only some of the kernels are counted: summary_wishes.choice */
+	bool is_chosen;
 };
 
 /* The optional parts, which cost time. */
@@ -115,6 +118,7 @@ struct summary_wishes {
 	enum summary_by by;
 	bool categories, reason;
 	const char *category_file; /* as in categories_new(), as are the errors */
+	struct summary_choice choice;
 };
 
 /* Returns 0 or -errno. @error has the reason; if it is empty, query_error() has it, or it is

@@ -192,6 +192,9 @@ static int show_tables(const struct summary *s, const struct summary_options *o,
 		r = put_titled(s, SUMMARY_KERNEL_TABLE, o->kernels, o->width, to);
 	if (!r && s->rank_count)
 		r = put_titled(s, SUMMARY_RANK_TABLE, 0, o->width, to);
+	/* The other tables are of all kernels, and so is the reason. */
+	if (s->is_chosen)
+		return r;
 	if (!r && is_gpu_shared(s))
 		r = put_titled(s, SUMMARY_GPU_TABLE, 0, o->width, to);
 	if (!r && s->copy_count)

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,10 +14,7 @@
 enum {
 	KEY_BY = 0x500,
 	KEY_STEPS,
-	KEY_RANK,
-	KEY_GPU,
 	KEY_STEP,
-	KEY_CATEGORIES,
 	KEY_MICRO,
 	KEY_SEGMENTS,
 };
@@ -31,10 +27,10 @@ static const struct argp_option options[] = {
 		0},
 	{"by", KEY_BY, "WHAT", 0,
 		"step (default): the longest steps; kind: steps that launch the same together", 0},
-	{"rank", KEY_RANK, "RANK", 0, "only this rank", 0},
-	{"gpu", KEY_GPU, "GPU", 0, "only this GPU, by gpuId", 0},
+	{"ranks", 'r', "RANK", 0, "only this rank", 0},
+	{"gpus", 'g', "GPU", 0, "only this GPU, by gpuId", 0},
 	{"step", KEY_STEP, "NUMBER", 0, "only this step of each rank", 0},
-	{"categories", KEY_CATEGORIES, "FILE", 0,
+	{"categories", 'C', "FILE", 0,
 		"rules that say what kind of work a kernel is, before the built-in ones (else "
 		"RTL_CATEGORIES)",
 		0},
@@ -54,12 +50,6 @@ struct timeline_cmd {
 	struct timeline_show show;
 };
 
-static void set_number(const char *name, const char *arg, bool *has, int64_t *ret)
-{
-	*ret = (int64_t)opts_u64(name, arg, 0, INT64_MAX);
-	*has = true;
-}
-
 static error_t parse_choice(int key, char *arg, struct timeline_options *o)
 {
 	static const char *const by[] = {"step", "kind"};
@@ -71,17 +61,18 @@ static error_t parse_choice(int key, char *arg, struct timeline_options *o)
 	case KEY_STEPS:
 		o->steps = arg;
 		return 0;
-	case KEY_CATEGORIES:
+	case 'C':
 		o->categories = arg;
 		return 0;
-	case KEY_RANK:
-		set_number("rank", arg, &o->has_rank, &o->rank);
+	case 'r':
+		opts_list("ranks", arg, &o->ranks);
 		return 0;
-	case KEY_GPU:
-		set_number("gpu", arg, &o->has_gpu, &o->gpu_id);
+	case 'g':
+		opts_list("gpus", arg, &o->gpus);
 		return 0;
 	case KEY_STEP:
-		set_number("step", arg, &o->has_step, &o->step);
+		o->step = (int64_t)opts_u64("step", arg, 0, INT64_MAX);
+		o->has_step = true;
 		return 0;
 	case KEY_MICRO:
 		o->micro_idle_ns = (int64_t)opts_u64("micro-idle", arg, 0, 1000000000) * 1000;
@@ -128,23 +119,14 @@ static bool has_rows(const struct timeline *timeline, const struct timeline_opti
 	for (size_t i = 0; i < timeline->lane_count; i++)
 		if (timeline->lanes[i].shown || timeline_shows_outside(o, timeline->lanes + i))
 			return true;
-	return !o->has_rank && !o->has_gpu && !o->has_step;
+	return !o->ranks.count && !o->gpus.count && !o->has_step;
 }
 
 static void say_nothing(const struct timeline_options *o)
 {
-	char asked[128] = "";
-	size_t fill = 0;
-
-	if (o->has_rank)
-		fill += (size_t)snprintf(
-			asked + fill, sizeof(asked) - fill, " --rank %" PRId64, o->rank);
-	if (o->has_gpu)
-		fill += (size_t)snprintf(
-			asked + fill, sizeof(asked) - fill, " --gpu %" PRId64, o->gpu_id);
-	if (o->has_step)
-		snprintf(asked + fill, sizeof(asked) - fill, " --step %" PRId64, o->step);
-	say("nothing here is of%s; rtl timeline without it shows what there is", asked);
+	say("nothing here is of%s%s%s; rtl timeline without it shows what there is",
+		o->ranks.count ? " --ranks" : "", o->gpus.count ? " --gpus" : "",
+		o->has_step ? " --step" : "");
 }
 
 int cmd_timeline(int argc, char **argv)

@@ -114,10 +114,15 @@ void timeline_name_lane(const struct timeline_lane *lane, char ret[REPLICA_NAME_
 		snprintf(ret, REPLICA_NAME_BYTES, "process %" PRId64, lane->process_id);
 }
 
+static bool is_in(const struct choice_list *list, int64_t number)
+{
+	return number >= 0 && number <= UINT32_MAX && choice_has(list, (uint32_t)number);
+}
+
 static bool is_asked(const struct timeline_options *o, const struct timeline_lane *lane)
 {
-	return (!o->has_rank || (lane->has_rank && lane->rank == o->rank)) &&
-	       (!o->has_gpu || lane->gpu_id == o->gpu_id);
+	return (!o->ranks.count || (lane->has_rank && is_in(&o->ranks, lane->rank))) &&
+	       (!o->gpus.count || is_in(&o->gpus, lane->gpu_id));
 }
 
 static int add_lane(struct pass *pass, int64_t process_id, int64_t gpu_id)
@@ -312,7 +317,7 @@ static int take_runs(struct pass *pass, size_t rows, char error[QUERY_ERROR_BYTE
 	if (o->steps || o->has_step) {
 		snprintf(error, QUERY_ERROR_BYTES,
 			"%zu steps of all ranks and GPUs are more than %d: name longer ones with "
-			"--steps; rtl timeline also takes --rank and --gpu",
+			"--steps; rtl timeline also takes --ranks and --gpus",
 			rows, TIMELINE_ROWS_MAX);
 		return -E2BIG;
 	}
@@ -576,7 +581,7 @@ int timeline_pass(struct query *query, struct timeline *timeline,
 		r = pass_over(&pass, true);
 	if (r == -E2BIG && !error[0])
 		snprintf(error, QUERY_ERROR_BYTES,
-			"more than %d segments: choose with --rank, --gpu or --step",
+			"more than %d segments: choose with --ranks, --gpus or --step",
 			TIMELINE_SEGMENTS_MAX);
 	return r;
 }

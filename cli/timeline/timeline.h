@@ -15,6 +15,7 @@
 #include "cli/trace/replicas.h"
 #include "cli/timeline/process_gpus.h"
 #include "cli/database/verdict.h"
+#include "proto/settings/selection.h"
 
 /* Limit of the steps of all ranks and GPUs: 112 MB. */
 #define TIMELINE_ROWS_MAX     500000
@@ -38,8 +39,9 @@ struct timeline_options {
 	const char *steps;	/* regex; NULL: as in steps_new() */
 	const char *categories; /* file; NULL: as in categories_new() */
 	int64_t micro_idle_ns;
-	bool has_rank, has_gpu, has_step;
-	int64_t rank, gpu_id, step;
+	struct choice_list ranks, gpus; /* empty: all */
+	bool has_step;
+	int64_t step;
 	bool wants_segments;
 	/* one row from the first step to the last, with the time between them */
 	bool joins_steps;

@@ -13,15 +13,15 @@
 #define TREE_WIDTH	 100
 #define TREE_MIN_PERCENT 0.5
 
-enum { KEY_NO_KERNELS = 0x500, KEY_STEPS, KEY_EACH_STEP };
+enum { KEY_BY = 0x500, KEY_DEPTH, KEY_MIN, KEY_FOLDED, KEY_NO_KERNELS, KEY_STEPS, KEY_EACH_STEP };
 
 static const struct argp_option options[] = {
-	{"by", 'b', "WHAT", 0, "merged (default): all ranks as one; rank: each process and thread",
-		0},
-	{"depth", 'd', "LEVELS", 0, "show at most LEVELS levels", 0},
-	{"min-percent", 'm', "PERCENT", 0,
+	{"by", KEY_BY, "WHAT", 0,
+		"merged (default): all ranks as one; rank: each process and thread", 0},
+	{"depth", KEY_DEPTH, "LEVELS", 0, "show at most LEVELS levels", 0},
+	{"min-percent", KEY_MIN, "PERCENT", 0,
 		"of the GPU time; smaller rows are summed (0.5 in the text, else 0)", 0},
-	{"rank", 'r', "LIST", 0, "these ranks only: 0,3-5", 0},
+	{"ranks", 'r', "LIST", 0, "these ranks only: 0,3-5", 0},
 	{"no-kernels", KEY_NO_KERNELS, NULL, 0, "ranges and calls without their kernels", 0},
 	{"steps", KEY_STEPS, "REGEX", 0,
 		"ranges that differ in the number at the end of the match are one "
@@ -31,7 +31,7 @@ static const struct argp_option options[] = {
 	{"each-step", KEY_EACH_STEP, NULL, 0, "do not merge steps", 0},
 	VERB_JSON,
 	VERB_CSV("a line a node"),
-	{"folded", 'f', NULL, 0, "stacks and ns of GPU time, for flame graphs", 0},
+	{"folded", KEY_FOLDED, NULL, 0, "stacks and ns of GPU time, for flame graphs", 0},
 	{0},
 };
 
@@ -74,18 +74,18 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct tree_cmd *o = state->input;
 
 	switch (key) {
-	case 'b':
+	case KEY_BY:
 		parse_by(o, arg);
 		return 0;
-	case 'd':
+	case KEY_DEPTH:
 		o->show.depth = opts_u64("depth", arg, 1, TREE_DEPTH_MAX);
 		return 0;
-	case 'm':
+	case KEY_MIN:
 		o->show.min_percent = parse_percent(arg);
 		o->has_min = true;
 		return 0;
 	case 'r':
-		opts_ranks(arg, &o->ranks);
+		opts_list("ranks", arg, &o->ranks);
 		return 0;
 	case KEY_STEPS:
 		opts_regex("steps", arg, &o->has_steps, &o->steps);
@@ -96,7 +96,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_NO_KERNELS:
 		o->show.has_kernels = false;
 		return 0;
-	case 'f':
+	case KEY_FOLDED:
 		o->show.is_folded = true;
 		return 0;
 	case ARGP_KEY_END:
@@ -139,7 +139,7 @@ int cmd_tree(int argc, char **argv)
 	if (!r)
 		r = tree_new(query, &o.ranks, o.is_each_step ? NULL : &o.steps, &tree);
 	if (!r && o.ranks.count && !tree->wanted) {
-		say("nothing here is of the ranks of --rank; rtl info lists the ranks that there "
+		say("nothing here is of the ranks of --ranks; rtl info lists the ranks that there "
 		    "are");
 		return CMD_BAD_INPUT;
 	}

@@ -155,8 +155,8 @@ no_control_bytes() { # of a text with several lines
 
 @test "a choice that leaves nothing is said, with status 1 and no empty answer" {
 	python3 "$here/fixture_ranks.py" late "$here/../../collectord/db/schema" late.db
-	for words in "timeline --rank 9" "timeline --gpu 9" "timeline --step 99" "timeline --rank 1 --gpu 2 --json" \
-		"tree --rank 7-9" "tree --rank 7 --json" "collectives --rank 9" "collectives --operation Gather --json" \
+	for words in "timeline --ranks 9" "timeline --gpus 9" "timeline --step 99" "timeline --ranks 1 --gpus 2 --json" \
+		"tree --ranks 7-9" "tree --ranks 7 --json" "collectives --ranks 9" "collectives --operation Gather --json" \
 		"export --csv out --ranks 9" "export --csv out --gpus 9"; do
 		# shellcheck disable=SC2086 # words
 		apart "$rtl" $words late.db
@@ -166,7 +166,7 @@ no_control_bytes() { # of a text with several lines
 		[ -z "$output" ]
 		[ ! -e out ]
 	done
-	for words in "timeline --rank 1 --gpu 1" "tree --rank 1" "collectives --rank 2" "collectives --operation Reduce" \
+	for words in "timeline --ranks 1 --gpus 1" "tree --ranks 1" "collectives --ranks 2" "collectives --operation Reduce" \
 		"export -f --csv out --ranks 1 --gpus 1"; do
 		# shellcheck disable=SC2086 # words
 		apart "$rtl" $words late.db

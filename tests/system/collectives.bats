@@ -154,7 +154,7 @@ for row in json.load(sys.stdin)["ranks"]:
 1|unknown
 3|killed by 9"
 	[[ "$("$rtl" collectives missing.db)" == *"the first: rank 0 (exited 255)"* ]]
-	[ "$("$rtl" collectives --rank 3 --csv=missing missing.db | cut -d, -f1,5 | tail -n +2)" = "3,4
+	[ "$("$rtl" collectives --ranks 3 --csv=missing missing.db | cut -d, -f1,5 | tail -n +2)" = "3,4
 3,5" ]
 }
 
@@ -288,7 +288,7 @@ for r in json.load(sys.stdin)["ranks"]: print(r["rank"], r["per_stream_ms"]["all
 	run -2 "$rtl" collectives --csv=nothing none.db
 	[ "${#lines[@]}" -eq 1 ]
 	run -2 "$rtl" collectives --comm xyz none.db
-	run -2 "$rtl" collectives --rank a none.db
+	run -2 "$rtl" collectives --ranks a none.db
 	fixture late
 	for words in "--comm 99" "--operation Gather"; do
 		# shellcheck disable=SC2086 # words

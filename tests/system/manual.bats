@@ -104,3 +104,22 @@ completed() {
 			<(options_of "$verb" | sort)
 	done
 }
+
+@test "a short option means the same in every verb, and docs/commands.md has all of them" {
+	local verb
+	for verb in $("$rtl" help | sed -nE "s/^  rtl ([a-z]+) .*/\1/p"); do
+		[ "$verb" = help ] || COLUMNS=200 "$rtl" "$verb" --help | sed -nE "s/^ {2,6}(-(.), )?--([a-z-]+).*/$verb \2 \3/p"
+	done >options
+	[ "$(wc -l <options)" -gt 100 ]
+	# "SHORT LONG", of the table.
+	sed -n '/^## Short options/,/^## Tables/p' "$here/../../docs/commands.md" |
+		sed -nE 's/^\| `-(.)` \| (.*) \|$/\1 \2/p' | while read -r short words; do
+		grep -oE -- '--[a-z-]+' <<<"$words" | sed "s/^--/$short /"
+	done | sort >documented
+	awk 'NF == 3 { print $2, $3 }' options | sort -u >used
+	diff documented used
+	# An option that has a letter has it in every verb; export's --csv is one of its formats.
+	awk 'NR == FNR { letter[$2] = $1; next } NF == 2 && $2 in letter && !($1 == "export" && $2 == "csv")' documented options >lacking
+	[ ! -s lacking ] || { cat lacking; false; }
+	[ "$(awk '$2 == "f" && $3 == "file" { print $1 }' options)" = query ]
+}

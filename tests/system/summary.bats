@@ -54,6 +54,52 @@ compare() { # compare FILE ROWS
 	done
 }
 
+@test "a choice of ranks, kernels and kinds of work counts those dispatches alone, in the order that is asked for" {
+	fixture clean
+	fixture lossy
+	local db all some
+	for db in clean.db lossy.db; do
+		all=$("$rtl" summary --json "$db" 2>/dev/null)
+		# Of each rank what SQL says, and shares of all.
+		some=$("$rtl" summary --json --rank 1 "$db" 2>/dev/null | jq -c '[.kernels[] | [.name, .calls, .total_ns]]')
+		[ "$some" = "$(sqlite3 -json -readonly "$db" "SELECT k.name, count(*) AS calls, sum(o.\"end\" - o.start) AS total
+			FROM rocpd_op o JOIN rtl_kernel k ON k.id = o.description_id WHERE o.rank = 1 GROUP BY 1
+			ORDER BY coalesce(total, 0) DESC, 1" | jq -c '[.[] | [.name, .calls, .total]]')" ]
+		run -0 --separate-stderr "$rtl" summary --json -r 1 "$db"
+		[ "$(jq -c '[.ranks[].rank] | unique' <<<"$output")" = '[1]' ]
+		[ "$(jq '.dispatched' <<<"$output")" = "$(jq '.dispatched' <<<"$all")" ]
+		[ "$(jq -c '.losses' <<<"$output")" = "$(jq -c '.losses' <<<"$all")" ]
+	done
+	# By name or symbol, and by kind of work: rows of the whole table.
+	all=$("$rtl" summary --json clean.db 2>/dev/null | jq -c '.kernels')
+	[ "$("$rtl" summary --json --kernels '^gemm' clean.db 2>/dev/null | jq -c '.kernels')" = \
+		"$(jq -c '[.[] | select((.name | test("^gemm")) or (.symbol | test("^gemm")))]' <<<"$all")" ]
+	[ "$("$rtl" summary --csv=groups --by category --category gemm --top 0 clean.db 2>/dev/null)" = \
+		"$("$rtl" summary --csv=groups --by category --top 0 clean.db 2>/dev/null | grep -E '^(group|"?gemm)')" ]
+	local by
+	for by in calls avg max; do
+		[ "$("$rtl" summary --json --sort $by clean.db 2>/dev/null | jq -c '.kernels')" = \
+			"$(jq -c "sort_by([-(.$by // .${by}_ns), .name])" <<<"$all")" ]
+	done
+	[ "$("$rtl" summary --json --sort name clean.db 2>/dev/null | jq -c '.kernels')" = "$(jq -c 'sort_by(.name)' <<<"$all")" ]
+	# The text has no table of what was not chosen among.
+	run -0 --separate-stderr "$rtl" summary --ranks 0 clean.db
+	[ "$(grep -cE '^(TOP KERNELS|RANKS)' <<<"$output")" -eq 2 ]
+	[ "$(grep -cE '^(GPUS|COPIES|HOST CALLS|LOSSES|METRICS|COLLECTIVES|SIMULATED reason|reason)' <<<"$output")" -eq 0 ]
+	# What leaves nothing is said, and nothing is shown.
+	for words in "--ranks 9" "--kernels nothing_like_it" "--category none" "--ranks 9 --json" "--ranks 9 --by rank"; do
+		# shellcheck disable=SC2086 # words
+		run -1 --separate-stderr "$rtl" summary $words clean.db
+		[ -z "$output" ]
+		[[ $stderr == "rtl: no kernel here is of --${words:2:5}"*"; rtl summary without that shows what there is" ]]
+	done
+	for words in "--ranks x" "--kernels (" "--sort size"; do
+		# shellcheck disable=SC2086 # words
+		run -2 --separate-stderr "$rtl" summary $words clean.db
+		[ "${#stderr_lines[@]}" -eq 1 ]
+	done
+}
+
 @test "diagnose: which kernels a rank lacks, and which it alone has" {
 	$rtl run -q -o t.db --device soft -- "$demo" --ranks 3 --steps 2 --straggler 1
 	run -0 "$rtl" diagnose --strict --json t.db

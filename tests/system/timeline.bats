@@ -55,10 +55,10 @@ fixture() { # fixture KIND [FILE]
 	grep -q '^LONGEST STEPS (SIMULATED): 24 of 3[2-6]; --top 0 shows all$' <<<"$output"
 	run -0 "$rtl" timeline --top 0 t.db
 	grep -q '^STEPS (SIMULATED)$' <<<"$output"
-	run -0 "$rtl" timeline --rank 2 --step 3 t.db
+	run -0 "$rtl" timeline --ranks 2 --step 3 t.db
 	[ "$(grep -c '^ *2 ' <<<"$output")" -eq 2 ]
-	run -1 "$rtl" timeline --rank 99 --step 3 t.db
-	[ "$output" = "rtl: nothing here is of --rank 99 --step 3; rtl timeline without it shows what there is" ]
+	run -1 "$rtl" timeline --ranks 99 --step 3 t.db
+	[ "$output" = "rtl: nothing here is of --ranks --step; rtl timeline without it shows what there is" ]
 }
 
 @test "kinds of steps have their share of the time" {
@@ -84,7 +84,7 @@ fixture() { # fixture KIND [FILE]
 	        "exposed_memcpy_time_ns", "micro_idle_time_ns", "macro_idle_time_ns"))
 	    assert parts == int(r["total_time_ns"]) == int(r["end_ns"]) - int(r["start_ns"]), r
 	PY
-	run -0 "$rtl" timeline --json --segments --rank 0 --step 1 t.db
+	run -0 "$rtl" timeline --json --segments --ranks 0 --step 1 t.db
 	jq -e '.rows | length == 1' <<<"$output"
 	jq -e '.rows[0] | (.active_segments | length) == .active_segment_count' <<<"$output"
 	jq -e '.rows[0] | ([.active_segments[] | select(.active_streams | index("compute")) | .end_ms - .start_ms] | add)

@@ -79,8 +79,8 @@ equals() { # equals TEXT EXPECTED
 3 loader|1|0|0|2|0"
 	# One rank alone is that part of it.
 	diff <("$rtl" tree --folded --by rank plain.db | grep '^rank 1;') \
-		<("$rtl" tree --folded --by rank --rank 1 plain.db)
-	equals "$("$rtl" tree --folded --by rank --rank 0 plain.db)" \
+		<("$rtl" tree --folded --by rank --ranks 1 plain.db)
+	equals "$("$rtl" tree --folded --by rank --ranks 0 plain.db)" \
 		"rank 0;thread 7;step;forward;hipLaunchKernel;gemm 200000
 rank 0;thread 7;step;backward;train;hipGraphLaunch;add 40000
 rank 0;thread 7;step;add 10000
@@ -134,7 +134,7 @@ assert sum(n["gpu_ns"] for n in d["nodes"] if n["depth"] == 1) == d["gpu_ns"]'
 	[[ $output == *"(2 smaller)"* && $output != *backward* ]]
 	[ -z "$(nodes plain.db -- --no-kernels | grep -E 'gemm|add')" ]
 	[ "$(nodes plain.db gpu_ns -- --no-kernels | sed -n 1p)" = "1 step|703000" ]
-	for bad in "--depth 0" "--min-percent 101" "--min-percent x" "--by node" "--rank x"; do
+	for bad in "--depth 0" "--min-percent 101" "--min-percent x" "--by node" "--ranks x"; do
 		run -2 "$rtl" tree $bad plain.db
 		[ "${#lines[@]}" -eq 1 ]
 	done
@@ -159,8 +159,8 @@ assert sum(n["gpu_ns"] for n in d["nodes"] if n["depth"] == 1) == d["gpu_ns"]'
 	done
 	[[ $("$rtl" tree none.db) == *"no kernels: nothing to show times of" ]]
 	fixture plain
-	run -1 "$rtl" tree --rank 7 plain.db
-	[ "$output" = "rtl: nothing here is of the ranks of --rank; rtl info lists the ranks that there are" ]
+	run -1 "$rtl" tree --ranks 7 plain.db
+	[ "$output" = "rtl: nothing here is of the ranks of --ranks; rtl info lists the ranks that there are" ]
 	run -2 "$rtl" tree --json --folded plain.db
 	[ "$output" = "rtl: tree: --folded and --json do not go together: give one of them" ]
 	[[ $("$rtl" tree one.db) == *gemm ]]

@@ -75,7 +75,7 @@ static void the_processes_of_one_user_are_numbered(void **state)
 }
 
 /* The file does not take them, and each holds three descriptors. */
-static void who_has_many_to_be_drained_waits_with_more(void **state)
+static void a_user_with_many_undrained_processes_waits_with_more(void **state)
 {
 	struct harness *h = *state;
 	struct fake_shim first, last, extra;
@@ -152,7 +152,7 @@ int main(void)
 		TEST(an_ended_process_holds_no_descriptor),
 		TEST(the_processes_of_one_user_are_numbered),
 		TEST(the_oldest_of_the_detached_is_forgotten),
-		TEST(who_has_many_to_be_drained_waits_with_more),
+		TEST(a_user_with_many_undrained_processes_waits_with_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

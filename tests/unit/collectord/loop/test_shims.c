@@ -442,10 +442,7 @@ static void the_oldest_silent_connection_makes_way(void **state)
 
 	for (size_t i = 0; i < UNGREETED_MAX; i++)
 		harness_connect(h, &silent[i]);
-<<<<<<< HEAD
-=======
 	/* The connection that has waited longest is closed. */
->>>>>>> a60e896f (tests/unit: Name threads, processes and users in comments and test names)
 	harness_connect(h, &extra);
 	harness_expect_refusal(h, &silent[0], "do not say");
 	fake_shim_done(&silent[0]);
@@ -570,13 +567,8 @@ int main(void)
 		TEST(of_two_programs_left_the_one_that_says_hello_runs),
 		TEST(what_an_execed_program_left_ends_when_its_successor_is_here),
 		TEST(a_failed_session_refuses_its_shim),
-<<<<<<< HEAD
-		TEST(who_does_not_say_or_finish_anything_is_closed),
-		TEST(the_oldest_silent_connection_makes_way),
-=======
 		TEST(a_connection_without_a_whole_frame_in_time_is_closed),
-		TEST(silent_connections_of_one_user_leave_room_for_others),
->>>>>>> a60e896f (tests/unit: Name threads, processes and users in comments and test names)
+		TEST(the_oldest_silent_connection_makes_way),
 		TEST(a_busy_keeper_hears_of_every_end),
 		TEST(what_was_kept_outlives_a_session_that_cannot_be_opened),
 	};

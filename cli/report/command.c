@@ -8,15 +8,17 @@
 #include "cli/database/verb.h"
 #include "cli/base/options.h"
 #include "cli/output/output_file.h"
+#include "cli/report/open_page.h"
 #include "cli/report/report.h"
 #include "cli/base/message.h"
 #include "proto/base/cleanup.h"
 
-enum { KEY_HTML = 0x500, KEY_STEPS, KEY_LABEL };
+enum { KEY_HTML = 0x500, KEY_OPEN, KEY_STEPS, KEY_LABEL };
 
 static const struct argp_option options[] = {
 	{"html", KEY_HTML, "OUT", 0, "the page; - is stdout (default: FILE with .html for .db)", 0},
 	{"force", 'f', NULL, 0, "overwrite the page", 0},
+	{"open", KEY_OPEN, NULL, 0, "show the page in a browser (BROWSER, else xdg-open)", 0},
 	{"label", KEY_LABEL, "TEXT", 0, "name of a FILE, in their order (default: its session)", 0},
 	{"steps", KEY_STEPS, "REGEX", 0, "ranges that begin a step, as in rtl timeline", 0},
 	{"categories", 'C', "FILE", 0,
@@ -30,7 +32,7 @@ struct report_cmd {
 	const char *out;
 	const char *names[REPORT_FILES_MAX], *labels[REPORT_FILES_MAX];
 	size_t count, label_count;
-	bool is_forced, is_strict;
+	bool is_forced, is_strict, is_to_open;
 };
 
 static void add_name(struct report_cmd *o, const char *name)
@@ -50,6 +52,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'f':
 		o->is_forced = true;
+		return 0;
+	case KEY_OPEN:
+		o->is_to_open = true;
 		return 0;
 	case 's':
 		o->is_strict = true;
@@ -71,6 +76,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (o->out && !*o->out)
 			opts_error("--html: the name is empty");
+		if (o->is_to_open && o->out && !strcmp(o->out, "-"))
+			opts_error("--open needs a page that is a file");
 		if (!o->out && o->count > 1)
 			opts_error("several FILEs on one page: name it with --html OUT");
 		if (o->label_count > (o->count ? o->count : 1))
@@ -187,6 +194,9 @@ int cmd_report(int argc, char **argv)
 	if (output_file_publish(&output, &bytes))
 		return CMD_BAD_INPUT;
 	if (output.to != stdout)
-		say("wrote %s (%.1f MB): open it in any browser", o.out, (double)bytes / 1e6);
+		say("wrote %s (%.1f MB)%s", o.out, (double)bytes / 1e6,
+			o.is_to_open ? "" : ": open it in any browser");
+	if (o.is_to_open && open_page(o.out))
+		return CMD_BAD_INPUT;
 	return o.is_strict ? check_strict(parts, o.count) : CMD_OK;
 }

@@ -135,6 +135,34 @@ ranks() { # ranks KIND [FILE]
 	PY
 }
 
+@test "--open hands the page to a browser, and says when there is none" {
+	fixture clean
+	mkdir bin
+	printf '#!/bin/sh\nprintf "%%s\\n" "$@" >>"$OPENED"; echo chatter\n' >bin/browser
+	chmod +x bin/browser
+	cp bin/browser bin/xdg-open
+	sed -i 's/^printf/printf "xdg " >>"$OPENED"; printf/' bin/xdg-open
+	export OPENED=$work/opened PATH=$work/bin:$PATH
+	run -0 --separate-stderr env BROWSER=browser:other "$rtl" report clean.db --open
+	[ -z "$output" ]
+	grep -Eq '^rtl: wrote clean.html \([0-9.]+ MB\)$' <<<"$stderr"
+	[ "$(cat opened)" = "$work/clean.html" ]
+	# What is more than a name is for xdg-open, and so is what is not there.
+	for browser in "browser --new %s" nowhere ""; do
+		rm opened
+		run -0 env BROWSER="$browser" "$rtl" report clean.db -f --open
+		[ "$(cat opened)" = "xdg $work/clean.html" ]
+	done
+	ln -sf /bin/false bin/xdg-open
+	run -1 --separate-stderr env BROWSER= "$rtl" report clean.db -f --open
+	[ "${stderr_lines[1]}" = "rtl: --open: clean.html cannot be opened: the browser failed" ]
+	mkdir empty
+	run -1 --separate-stderr env BROWSER= PATH="$work/empty" "$rtl" report clean.db -f --open
+	[ "${stderr_lines[1]}" = "rtl: --open: there is neither xdg-open nor what BROWSER names; open clean.html yourself" ]
+	[ -s clean.html ]
+	run -2 "$rtl" report clean.db --html - --open
+}
+
 @test "side by side: ranks, and the mean of the steps that they have" {
 	ranks late
 	# Rank 0 has all twelve steps of a millisecond, the others four; one process has taken another's rank.

@@ -13,7 +13,7 @@ enum cmd_exit {
 	CMD_BAD_INPUT = 1, /* missing, foreign or broken file; no collector; failed query */
 	CMD_USAGE = 2,
 	CMD_LOSSY = 3,		/* --strict was given and something is missing */
-	CMD_NOT_COMPARABLE = 4, /* diff */
+	CMD_NOT_COMPARABLE = 4, /* diff; whatif: no prediction */
 	CMD_REGRESSION = 5,	/* diff */
 	CMD_RUN_FAILED = 125,	/* rtl run, before the command started */
 	CMD_NOT_EXECUTABLE = 126,
@@ -46,3 +46,4 @@ int cmd_stat(int argc, char **argv);
 int cmd_summary(int argc, char **argv);
 int cmd_timeline(int argc, char **argv);
 int cmd_tree(int argc, char **argv);
+int cmd_whatif(int argc, char **argv);

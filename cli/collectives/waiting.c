@@ -441,29 +441,27 @@ static int64_t error_between(const struct collectives *c, uint32_t a, uint32_t b
 	return error;
 }
 
-enum direction { FROM_ALL, FROM_ROOT, TO_ROOT };
-
-static enum direction direction_of(const struct collectives *c, const struct collectives_operation *o)
+enum waiting_direction waiting_direction_of(
+	const struct collectives *c, const struct collectives_operation *o)
 {
 	if (o->is_mixed || o->is_pairs)
-		return FROM_ALL;
+		return WAITING_FROM_ALL;
 	switch (o->op) {
 	case RTL_COLLECTIVE_ncclBroadcast:
 	case RTL_COLLECTIVE_ncclBcast:
 	case RTL_COLLECTIVE_ncclScatter:
-		return FROM_ROOT;
+		return WAITING_FROM_ROOT;
 	case RTL_COLLECTIVE_ncclReduce:
 	case RTL_COLLECTIVE_ncclGather:
-		return TO_ROOT;
+		return WAITING_TO_ROOT;
 	case COLLECTIVES_OP_KERNEL:
-		return strstr(collectives_op_name(c, o), "Broadcast") ? FROM_ROOT : FROM_ALL;
+		return strstr(collectives_op_name(c, o), "Broadcast") ? WAITING_FROM_ROOT : WAITING_FROM_ALL;
 	default:
-		return FROM_ALL;
+		return WAITING_FROM_ALL;
 	}
 }
 
-/* Returns the launch of the root rank, or NONE. */
-static uint32_t find_root_launch(const struct collectives *c, const struct collectives_operation *o)
+uint32_t waiting_root_launch(const struct collectives *c, const struct collectives_operation *o)
 {
 	for (uint32_t i = 0; i < o->launches; i++) {
 		uint32_t launch = c->by_operation[o->first + i];
@@ -514,11 +512,11 @@ static int add_wait(
  * for no rank: the clocks are wrong, or the ranks do not meet.
  */
 static int64_t longest_wait(const struct collectives *c, const struct collectives_operation *o,
-	enum direction direction, uint32_t launch)
+	enum waiting_direction direction, uint32_t launch)
 {
 	const struct collectives_launch *own = c->launches + launch;
 
-	if (direction != FROM_ALL || o->is_pairs)
+	if (direction != WAITING_FROM_ALL || o->is_pairs)
 		return INT64_MAX;
 	return wrap_minus(wrap_minus(own->stop, own->start), o->min_ns);
 }
@@ -541,22 +539,22 @@ static uint32_t find_last(const struct collectives *c, const struct collectives_
 static int add_operation(struct work *work, const struct collectives_operation *o)
 {
 	const struct collectives *c = work->c;
-	enum direction direction = direction_of(c, o);
-	uint32_t root = direction == FROM_ALL ? COLLECTIVES_NONE : find_root_launch(c, o);
+	enum waiting_direction direction = waiting_direction_of(c, o);
+	uint32_t root = direction == WAITING_FROM_ALL ? COLLECTIVES_NONE : waiting_root_launch(c, o);
 	uint32_t last = find_last(c, o, COLLECTIVES_NONE);
 	int r = 0;
 
 	/* It is unknown which rank the others wait for. */
-	if (direction != FROM_ALL && root == COLLECTIVES_NONE)
+	if (direction != WAITING_FROM_ALL && root == COLLECTIVES_NONE)
 		return 0;
-	if (direction == TO_ROOT) {
+	if (direction == WAITING_TO_ROOT) {
 		last = find_last(c, o, root);
 		return last == COLLECTIVES_NONE ? 0 : add_wait(work, root, last, INT64_MAX, false);
 	}
 	for (uint32_t i = 0; i < o->launches && !r; i++) {
 		uint32_t launch = c->by_operation[o->first + i];
 
-		r = add_wait(work, launch, direction == FROM_ROOT ? root : last,
+		r = add_wait(work, launch, direction == WAITING_FROM_ROOT ? root : last,
 			longest_wait(c, o, direction, launch), o->is_pairs);
 	}
 	return r;

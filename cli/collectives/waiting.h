@@ -89,5 +89,13 @@ static inline int64_t waiting_transfer_ns(const struct waiting_cell *cell)
 	return cell->class_ns[SWEEP_COMM] - cell->wait_ns - cell->pair_wait_ns;
 }
 
+/* Which ranks of an operation the others wait for: all, the root only, or the root waits for all. */
+enum waiting_direction { WAITING_FROM_ALL, WAITING_FROM_ROOT, WAITING_TO_ROOT };
+enum waiting_direction waiting_direction_of(
+	const struct collectives *c, const struct collectives_operation *operation);
+/* Returns the launch of the root rank, or COLLECTIVES_NONE if it is unknown. */
+uint32_t waiting_root_launch(
+	const struct collectives *c, const struct collectives_operation *operation);
+
 /* Adds @from to @to. */
 void waiting_add(struct waiting_cell *to, const struct waiting_cell *from);

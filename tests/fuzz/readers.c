@@ -36,6 +36,7 @@ static const struct {
 	{cmd_query, {"query"}, "tjc"},
 	{cmd_report, {"report", "-f", "--html", page}, "t"},
 	{cmd_diff, {"diff", "--allow", "all", whole}, "tj"},
+	{cmd_whatif, {"whatif"}, "tjc"},
 };
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)

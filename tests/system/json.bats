@@ -71,6 +71,11 @@ ask() {
 	ask diagnose-causes diagnose --json causes.db
 	same diagnose diagnose-*.json
 
+	ask whatif-ranks whatif --json groups.db
+	# No prediction: status 4, and a document.
+	run -4 ask whatif-refused whatif --json late.db
+	same whatif whatif-*.json
+
 	ask outstanding-hung outstanding --json hung.db
 	same outstanding outstanding-*.json
 

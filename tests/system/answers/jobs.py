@@ -58,32 +58,56 @@ class Rank:
     def start(self, stream, submit, after):
         return int(max(submit + self.LATENCY, self.free.get(stream, 0) + self.GAP, *after, 0))
 
+    def called(self, op, begin, end, stream=None, arguments=None):
+        """Records a host call; returns its number."""
+        self.calls.append((len(self.calls) + 1, op, begin, end, len(self.marks), stream, arguments))
+        return len(self.calls)
+
+    def launched(self, _op, _begin, _submit, _stream):
+        """What records a call that launches; without host calls none does."""
+
+    def stream(self, _stream):
+        """The stream that calls tell."""
+
+    def awaits(self, stream, after):
+        """What records that a stream waits for what ends at the times @after."""
+
+    def ended(self, stream, end):
+        """What records on a stream that something ends there at @end."""
+
     def kernel(self, name, ns, stream="compute", after=(), grid=1024):
+        self.awaits(stream, after)
+        begin = self.now
         submit = self.launch()
+        call = self.launched("hipLaunchKernel", begin, submit, stream)
         at = self.start(stream, submit, after)
         ns *= self.chip * self.slow(name, at) * math.exp(self.rng.gauss(0, self.job.jitter))
-        self.kernels.append((stream, name, grid, at, max(300, int(ns)), submit, len(self.marks), None))
+        self.kernels.append((stream, name, grid, at, max(300, int(ns)), submit, len(self.marks), call))
         self.free[stream] = at + max(300, int(ns))
+        self.ended(stream, self.free[stream])
         return self.free[stream]
 
     def copy(self, ns, count, stream="compute"):
         self.now += 8 * US
+        call = self.launched("hipMemcpyAsync", self.now - 8 * US, self.now, stream)
         at = self.start(stream, self.now, ())
-        self.copies.append((self.now, at, at + ns, count))
+        self.copies.append((self.now, at, at + ns, count, call))
         self.free[stream] = at + ns
+        self.ended(stream, at + ns)
         return at + ns
 
     def meet(self, key, ranks, op, comm, ns, count, stream, after, peer=None, seq=0):
         """The common part of a collective, and of a send or receive: yields until all have come."""
+        self.awaits(stream, after)
         begin = self.now
         submit = self.launch()
-        number = len(self.calls) + 1
-        self.calls.append((number, op, begin, submit, len(self.marks)))
+        number = self.called(op, begin, submit, self.stream(stream))
         at = self.start(stream, submit, after)
         self.parts.append((number, comm[0], comm[1].index(self.rank), len(comm[1]), seq, count, peer))
         end = self.leave(at, ns, (yield key, ranks, at, ns))
         self.kernels.append((stream, RCCL, 2048, at, end - at, submit, len(self.marks), number))
         self.free[stream] = end
+        self.ended(stream, end)
         return end
 
     def leave(self, _at, _ns, end):
@@ -100,6 +124,39 @@ class Rank:
         seq = self.job.next((pair, self.rank))
         return (yield from self.meet((pair, seq), 2, "ncclSend" if is_send else "ncclRecv", comm, ns, count, stream,
                                      after, comm[1].index(peer), seq))
+
+
+class HipRank(Rank):
+    """As mode hip records it: host calls with their streams, events, and the host's waits."""
+    CALL = 200
+
+    def __init__(self, job, rank):
+        super().__init__(job, rank)
+        self.events, self.streams = {}, {}
+
+    def stream(self, stream):
+        return 0x7f0000001000 + 0x100 * self.streams.setdefault(stream, len(self.streams))
+
+    def launched(self, op, begin, submit, stream):
+        return self.called(op, begin, submit, self.stream(stream))
+
+    def briefly(self, op, stream, event):
+        self.called(op, self.now, self.now + self.CALL, self.stream(stream), '{"event":"%#x"}' % event)
+        self.now += self.CALL
+
+    def awaits(self, stream, after):
+        for end in after:
+            if end and self.events[end][0] != stream:
+                self.briefly("hipStreamWaitEvent", stream, self.events[end][1])
+
+    def ended(self, stream, end):
+        self.events[end] = (stream, 0x7f1000000000 + 0x40 * len(self.events))
+        self.briefly("hipEventRecord", stream, self.events[end][1])
+
+    def synchronize(self):
+        begin = self.now
+        super().synchronize()
+        self.called("hipDeviceSynchronize", begin, self.now)
 
 
 class Job:
@@ -196,19 +253,19 @@ class Writer:
         for number, (text, begin, end) in enumerate(rank.marks):
             db.execute("INSERT INTO rtl_marker_base VALUES (?,?,NULL,7,'push',?,?,?)",
                        (process, number + 1, self.text(text), begin, end))
-        for number, op, begin, end, mark in rank.calls:
+        for number, op, begin, end, mark, stream, arguments in rank.calls:
             db.execute("INSERT OR IGNORE INTO rtl_api VALUES (?,'')", (self.text(op),))
             db.execute("INSERT INTO rtl_call_base (id, process_id, parent, tid, api_id, start_ns, end_ns, result, stream, "
-                       "marker, arguments, graph_exec, graph_launch) VALUES (?,?,NULL,7,?,?,?,0,NULL,?,NULL,NULL,NULL)",
-                       (process << 40 | number, process, self.text(op), begin, end, mark or None))
+                       "marker, arguments, graph_exec, graph_launch) VALUES (?,?,NULL,7,?,?,?,0,?,?,?,NULL,NULL)",
+                       (process << 40 | number, process, self.text(op), begin, end, stream, mark or None, arguments))
         for number, comm, me, size, seq, count, peer in rank.parts:
             call = process << 40 | number
             db.execute("INSERT INTO rtl_collective_base (id, comm, comm_rank, comm_size, seq, count, bytes, datatype, "
                        "reduction, peer, group_id, launch_id) VALUES (?,?,?,?,?,?,?,'bfloat16','sum',?,NULL,?)",
                        (call, comm, me, size, seq, count // 2, count, peer, call))
-        for number, (submit, begin, end, count) in enumerate(rank.copies):
-            db.execute("INSERT INTO rtl_copy_base VALUES (?,?,7,?,?,'async','h2d',NULL,?,NULL,NULL,NULL,?,?)",
-                       (process, number + 1, submit, count, gpu, begin, end))
+        for number, (submit, begin, end, count, call) in enumerate(rank.copies):
+            db.execute("INSERT INTO rtl_copy_base VALUES (?,?,7,?,?,'async','h2d',NULL,?,NULL,?,NULL,?,?)",
+                       (process, number + 1, submit, count, gpu, call, begin, end))
 
     def store_kernels(self, rank):
         process, gpu, queues, rows = rank.rank + 1, rank.rank, {}, []

@@ -185,6 +185,21 @@ static bool has_straggler(const struct judging *j)
 	return j->figures->straggler.is_found && j->figures->straggler.cost_pct >= REASON_LATE_PCT;
 }
 
+/* Where host calls were recorded the gain can be predicted, and the cost is an upper bound of it.
+ */
+static void add_whatif(struct judging *j)
+{
+	const struct reason_lane *lane = j->reason->lane;
+	char hint[REASON_HINT_BYTES];
+
+	if (!j->figures->has_calls || !lane || !lane->has_rank)
+		return;
+	memcpy(hint, j->reason->hint, sizeof(hint));
+	reason_say_hint(j,
+		"%.160s, and rtl whatif --rank %" PRId64 " what it would gain as the others", hint,
+		lane->rank);
+}
+
 bool reason_slow_rank(struct judging *j)
 {
 	const struct reason_straggler *s = &j->figures->straggler;
@@ -193,6 +208,7 @@ bool reason_slow_rank(struct judging *j)
 		return false;
 	if (!j->reason->hint[0])
 		reason_say_hint(j, "rtl diagnose compares its kernels with the others'");
+	add_whatif(j);
 	return true;
 }
 
@@ -206,6 +222,7 @@ bool reason_late_rank(struct judging *j)
 		reason_say_hint(j, "rtl tree --by rank shows what its host does then");
 	else if (!j->reason->hint[0])
 		reason_say_hint(j, "rtl collectives has each rank and communicator");
+	add_whatif(j);
 	return true;
 }
 

@@ -3,7 +3,7 @@
 
 -- query timeline_ranks
 -- Every process by id; whether its host calls were recorded.
-SELECT id, rank, coalesce(mode = 'hip', 0) FROM rtl_process ORDER BY id;
+SELECT id, rank, coalesce(mode IN ('hip', 'all'), 0) FROM rtl_process ORDER BY id;
 
 -- query timeline_dispatches
 -- Every dispatch, in the order of the file. submit: ns before start, or the time where start is NULL.

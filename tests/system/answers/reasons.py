@@ -479,6 +479,18 @@ def check_order(rtl, folder):
     assert reason["text"].startswith("Ranks 1 and 5 are in turn waited for"), reason
 
 
+def check_hints(rtl, folder):
+    """Where host calls were recorded the reason names what tells more of them, and what predicts the gain."""
+    for mode, has_calls in ("full", False), ("hip", True), ("all", True):
+        for program, spoil, rank in (data_parallel(late(4, 3 * MS)), None, 4), (data_parallel(), slow(5, 1.2), 5):
+            job = Job(8)
+            if spoil:
+                spoil(job)
+            hint = ask(rtl, job.run(program), folder, "UPDATE rtl_process SET mode = '%s'" % mode)["hint"]
+            assert hint.endswith("rtl whatif --rank %d what it would gain as the others" % rank) == has_calls, hint
+            assert ("rtl run --mode hip" in hint) == (rank == 4 and not has_calls), (mode, hint)
+
+
 def check_leaders(rtl, folder):
     """A preflight and an autotuning child have ranks' numbers and work of their own: the reason is that of the job
     without them, word for word."""
@@ -613,6 +625,7 @@ def main():
         check_impossible(rtl, folder)
         check_apart(rtl, folder)
         check_order(rtl, folder)
+        check_hints(rtl, folder)
         check_waits(rtl, folder)
         check_leaders(rtl, folder)
         for seed in range(1, 4 if is_long else 2):

@@ -218,7 +218,9 @@ static bool has_edges(struct whatif *w)
 		}
 		snprintf(w->refused, sizeof(w->refused),
 			"%s used %u queues, and neither host calls nor barrier packets were "
-			"recorded that tell what waits for what; record it with rtl run --mode hip",
+			"recorded that tell what waits for what; rtl run --mode hip records the "
+			"calls of "
+			"HIP programs",
 			name, p->queues);
 		return false;
 	}

@@ -94,7 +94,7 @@ static const struct argp parser = {options, parse, "[FILE|SESSION] ['SQL']",
 	"\vViews: rocpd_op, rocpd_api, rocpd_string, top, busy, kernel; rtl_kernel, rtl_marker, "
 	"rtl_metric, "
 	"rtl_name, rtl_copy, rtl_host_call, rtl_api, rtl_collective, rtl_collective_kernel, "
-	"rtl_graph_call; rtl_wait (worked out for each statement); "
+	"rtl_graph_collective_kernel, rtl_graph_call; rtl_wait (worked out for each statement); "
 	"rtl_account, rtl_loss, rtl_loss_interval, rtl_outstanding, rtl_in_flight, rtl_recording, "
 	"rtl_counter; rtl_session, rtl_session_clock, rtl_process, rtl_gpu, rtl_clock, "
 	"rtl_clock_check, rtl_meta; "

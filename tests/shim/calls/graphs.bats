@@ -75,6 +75,10 @@ has_kernels() {
 		FROM rtl_collective WHERE graph_launch_id IS NOT NULL GROUP BY 1")" = \
 		"ncclAllReduce|300|75|3|$((75 * (2004 + 2008 + 2012 + 2016)))" ]
 	[ "$(sql t.db 'SELECT count(*) FROM rtl_collective WHERE graph_launch_id IS NULL')" -eq 6 ]
+	# And its kernel.
+	[ "$(sql t.db "SELECT count(*), count(DISTINCT o.id), sum(o.gridX = k.count) FROM rtl_graph_collective_kernel j
+		JOIN rtl_collective k ON k.id = j.collective_id AND k.graph_launch_id = j.graph_launch_id
+		JOIN rocpd_op o ON o.id = j.dispatch_id")" = "300|300|300" ]
 	# The totals of the other answers.
 	[ "$("$rtl" summary --json t.db | python3 -c 'import json, sys
 c, = json.load(sys.stdin)["collectives"]
@@ -96,6 +100,11 @@ for rank in json.load(sys.stdin)["ranks"]:
 	# The single call after the copy and the second group has its own kernel.
 	has_kernels ncclAllReduce 502
 	[ "$(sql t.db "SELECT count(*) FROM rtl_collective WHERE group_id IS NOT NULL")" -eq $((3 * 10 * 6)) ]
+	# In SQL a kernel's grid is all elements of the calls that share it.
+	[ "$(sql t.db "SELECT count(*), sum(gridX = elements) FROM (SELECT o.gridX, sum(k.count) AS elements
+		FROM rtl_graph_collective_kernel j
+		JOIN rtl_collective k ON k.id = j.collective_id AND k.graph_launch_id = j.graph_launch_id
+		JOIN rocpd_op o ON o.id = j.dispatch_id GROUP BY o.id)")" = "120|120" ]
 }
 
 @test "calls captured from two streams keep their kernels, in whatever order these are launched" {
@@ -105,6 +114,7 @@ for rank in json.load(sys.stdin)["ranks"]:
 	[ "$(sql t.db "SELECT count(*) FROM (SELECT gridX - lag(gridX) OVER (PARTITION BY api_id ORDER BY graph_node) AS step
 		FROM rocpd_op o JOIN rtl_kernel k ON k.id = description_id
 		WHERE graph_exec IS NOT NULL AND name LIKE 'nccl%') WHERE step < 0")" -gt 0 ]
+	[ "$(sql t.db 'SELECT count(*) FROM rtl_graph_collective_kernel')" -eq 0 ]
 	local count
 	for count in 501 502 503 504 505 552 553 554; do
 		has_kernels ncclAllReduce "$count"

@@ -102,9 +102,9 @@ struct export_op {
 	const struct export_process *process;
 	int64_t tid, start_ns, end_ns, external, sequence, forward_tid;
 	bool has_external, has_sequence, has_forward;
-	bool is_python;		    /* a frame of Python */
-	const char *name;	    /* UTF-8 */
-	const char *shapes, *types; /* JSON; NULL: unknown */
+	bool is_python;			     /* a frame of Python */
+	const char *name;		     /* UTF-8 */
+	const char *shapes, *types, *inputs; /* JSON; NULL: unknown */
 };
 
 enum export_kind {

@@ -9,11 +9,12 @@
 #include "proto/base/cleanup.h"
 
 /* Host calls have numbers of 40 bits within a process. */
-#define CALL_NUMBER(id) ((id) & (((int64_t)1 << 40) - 1))
-#define SCHEMA_CALLS	5
-#define SCHEMA_IMPORTS	14
+#define CALL_NUMBER(id)	 ((id) & (((int64_t)1 << 40) - 1))
+#define SCHEMA_CALLS	 5
+#define SCHEMA_IMPORTS	 14
+#define SCHEMA_OP_INPUTS 17
 /* Number of rows between two updates of the progress. */
-#define PROGRESS_ROWS	(1u << 12)
+#define PROGRESS_ROWS	 (1u << 12)
 
 struct pass {
 	const struct export_source *source;
@@ -343,7 +344,7 @@ static void take_number(const struct query_rows *row, int column, bool *has, int
 static int give_op(struct pass *pass, const struct query_rows *row)
 {
 	const char *kind = query_text(row, 5);
-	CLEANUP(free_p) char *name = NULL, *shapes = NULL, *types = NULL;
+	CLEANUP(free_p) char *name = NULL, *shapes = NULL, *types = NULL, *inputs = NULL;
 	struct export_op op = {
 		.process = find_process(pass, query_integer(row, 0)),
 		.tid = query_integer(row, 1),
@@ -365,6 +366,8 @@ static int give_op(struct pass *pass, const struct query_rows *row)
 		op.shapes = shapes = export_clean(query_text(row, 9));
 	if (!query_is_null(row, 10))
 		op.types = types = export_clean(query_text(row, 10));
+	if (!query_is_null(row, 11))
+		op.inputs = inputs = export_clean(query_text(row, 11));
 	return name ? GIVE(pass, op, &op, EXPORT_OPS) : -ENOMEM;
 }
 
@@ -423,7 +426,10 @@ int export_pass(struct export_writer *writers, size_t count)
 	if (!r)
 		r = give_rows(&pass, "export_markers", give_range);
 	if (!r && query_schema(query) >= SCHEMA_IMPORTS)
-		r = give_rows(&pass, "export_ops", give_op);
+		r = give_rows(&pass,
+			query_schema(query) >= SCHEMA_OP_INPUTS ? "export_ops_with_inputs"
+								: "export_ops",
+			give_op);
 	if (!r)
 		r = give_rows(&pass, "export_outstanding", count_outstanding);
 	for (size_t i = 0; i < count && !r; i++)

@@ -632,6 +632,7 @@ static int put_op(struct export_writer *w, const struct export_op *op)
 			op->forward_tid);
 	put_json(file->to, "Input Dims", op->shapes, &is_first);
 	put_json(file->to, "Input type", op->types, &is_first);
+	put_json(file->to, "Concrete Inputs", op->inputs, &is_first);
 	fputs("}}", file->to);
 	return 0;
 }

@@ -133,6 +133,9 @@ static const char *const moves[] = {
 			   "end_ns, external_id, sequence, forward_tid, " TEXT(
 				   "shapes_id") ", " TEXT("types_id") ", marker "
 								      "FROM other.rtl_op_base",
+	"INSERT INTO main.rtl_op_inputs SELECT " CALL("id") ", " TEXT(
+		"text_id") " FROM "
+			   "other.rtl_op_inputs",
 	"INSERT OR IGNORE INTO main.rtl_category SELECT * FROM other.rtl_category WHERE origin = "
 	"'user'",
 };

@@ -25,7 +25,8 @@
 #define TORCH_ARG_TEXTS(X) \
 	X(COLLECTIVE, "Collective name") X(DTYPE, "dtype") X(GROUP_NAME, "Process Group Name") \
 	X(GROUP_RANKS, "Process Group Ranks") X(IN_SPLIT, "In split size") \
-	X(OUT_SPLIT, "Out split size") X(SHAPES, "Input Dims") X(TYPES, "Input type")
+	X(OUT_SPLIT, "Out split size") X(SHAPES, "Input Dims") X(TYPES, "Input type") \
+	X(INPUTS, "Concrete Inputs")
 /* clang-format on */
 
 #define TORCH_ENUM(name, key) TORCH_##name,

@@ -369,6 +369,18 @@ static int put_optional(struct torch *t, struct text text, uint32_t *ret)
 	return r;
 }
 
+/* Returns the values of an operation's inputs; nothing if all are tensors, whose texts are empty.
+ */
+static struct text inputs_of(const struct torch *t, const struct torch_event *event)
+{
+	struct text text = text_of(t, event, TORCH_INPUTS);
+
+	for (size_t i = 0; i < text.length; i++)
+		if (!strchr("[]\", ", text.at[i]))
+			return text;
+	return (struct text){0};
+}
+
 static int take_host(struct torch *t, struct trace_process *p, const struct torch_event *event,
 	enum trace_host_kind kind)
 {
@@ -401,6 +413,8 @@ static int take_host(struct torch *t, struct trace_process *p, const struct torc
 		r = put_optional(t, text_of(t, event, TORCH_SHAPES), &detail.shapes);
 	if (r == 0 && kind == TRACE_OP)
 		r = put_optional(t, text_of(t, event, TORCH_TYPES), &detail.types);
+	if (r == 0 && kind == TRACE_OP)
+		r = put_optional(t, inputs_of(t, event), &detail.inputs);
 	if (r < 0)
 		return r;
 	return trace_process_add_host(p, &host,

@@ -42,7 +42,7 @@ struct trace_host {
 /* Properties that few intervals have, mostly those of kind TRACE_OP. */
 struct trace_detail {
 	int64_t external, sequence, forward_tid, stream; /* each may be TRACE_NO_NUMBER */
-	uint32_t shapes, types;				 /* rocpd_string.id; 0: none */
+	uint32_t shapes, types, inputs;			 /* rocpd_string.id; 0: none */
 };
 
 struct trace_kernel {

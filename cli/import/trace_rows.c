@@ -186,7 +186,8 @@ static int put_op(struct writing *w, const struct trace_host *host)
 	const struct trace_detail *detail =
 		host->detail == TRACE_NONE ? &none : w->p->details + host->detail;
 	struct import_store *store = w->p->store;
-	sqlite3_stmt *put = store->at[IMPORT_OP_PUT];
+	sqlite3_stmt *put = store->at[IMPORT_OP_PUT], *inputs = store->at[IMPORT_OP_INPUTS_PUT];
+	int r;
 
 	sqlite3_bind_int64(put, 1, ROW_ID(w->p, host->number));
 	import_bind(put, 2, host->op != 0, host->op);
@@ -202,7 +203,12 @@ static int put_op(struct writing *w, const struct trace_host *host)
 	import_bind(put, 12, detail->types != 0, detail->types);
 	import_bind(put, 13, host->range != 0, host->range);
 	store->counts.ops++;
-	return database_run(put);
+	r = database_run(put);
+	if (r < 0 || !detail->inputs)
+		return r;
+	sqlite3_bind_int64(inputs, 1, ROW_ID(w->p, host->number));
+	sqlite3_bind_int64(inputs, 2, detail->inputs);
+	return database_run(inputs);
 }
 
 static int put_call(struct writing *w, const struct trace_host *host)

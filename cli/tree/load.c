@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "cli/base/array.h"
+#include "cli/tree/costs.h"
 #include "cli/tree/tree.h"
 #include "cli/trace/step_names.h"
+#include "cli/base/wrapping.h"
 #include "proto/base/cleanup.h"
 
 /* Host calls are numbered within their process; the upper bits of an id contain the process. */
@@ -14,14 +16,25 @@
 struct tree_shape {
 	uint32_t process;
 	int64_t kernel;
-	uint32_t parent, leaf; /* the last pair of these, because dispatches repeat */
+	const struct gpu_peak *peak; /* NULL: unknown */
+	uint32_t parent, leaf;	     /* the last pair of these, because dispatches repeat */
+};
+
+struct tree_op_name {
+	char *text; /* "aten::mm [[8, 16], [16, 4]]" */
+	const char *category;
 };
 
 /* An operation of a framework. */
 struct tree_op {
 	uint32_t node;
 	bool has_marker;
-	int64_t marker; /* the range around it */
+	int64_t marker;	 /* the range around it */
+	uint32_t around; /* the operation around it, or TREE_NONE */
+	/* the outermost one of these, and of itself, whose cost is known, or TREE_NONE */
+	uint32_t costed;
+	uint32_t cost; /* of itself: index in costs, or COST_NONE */
+	bool has_kernel, has_peak;
 };
 
 struct loading {
@@ -35,8 +48,9 @@ struct loading {
 	struct idmap op_of, op_of_call, op_name_of;
 	struct tree_op *ops;
 	size_t op_count, op_capacity;
-	char **op_names; /* "aten::mm [[8, 16], [16, 4]]" */
+	struct tree_op_name *op_names;
 	size_t op_name_count, op_name_capacity;
+	struct costs costs;
 };
 
 static void loading_done(struct loading *loading)
@@ -48,9 +62,10 @@ static void loading_done(struct loading *loading)
 	idmap_done(&loading->op_of_call);
 	idmap_done(&loading->op_name_of);
 	for (size_t i = 0; i < loading->op_name_count; i++)
-		free(loading->op_names[i]);
+		free(loading->op_names[i].text);
 	free(loading->op_names);
 	free(loading->ops);
+	costs_done(&loading->costs);
 	step_names_done(&loading->steps);
 	free(loading->shapes);
 }
@@ -190,7 +205,8 @@ static int add_op_name(struct loading *loading, const struct query_rows *rows)
 		0)
 		return -ENOMEM;
 	*at = (uint32_t)loading->op_name_count;
-	loading->op_names[loading->op_name_count++] = text;
+	loading->op_names[loading->op_name_count++] =
+		(struct tree_op_name){text, name ? op_category(name) : NULL};
 	return 0;
 }
 
@@ -216,14 +232,19 @@ static int add_op(struct loading *loading, const struct query_rows *rows)
 	struct tree_process *p = find_process(loading, query_integer(rows, 0));
 	int64_t id = query_integer(rows, 1), process = id & ~CALL_NUMBER_MASK;
 	const struct tree_op *around;
-	struct tree_op op = {
-		.has_marker = !query_is_null(rows, 8), .marker = query_integer(rows, 8)};
+	struct tree_op op = {.has_marker = !query_is_null(rows, 8),
+		.marker = query_integer(rows, 8),
+		.around = TREE_NONE,
+		.costed = TREE_NONE,
+		.cost = COST_NONE};
 	uint32_t name = idmap_find(&loading->op_name_of, op_name_key(rows, 4)), parent = TREE_NONE,
 		 *at;
 
 	if (!p || name == IDMAP_NONE)
 		return 0;
 	around = query_is_null(rows, 2) ? NULL : find_op(loading, process | query_integer(rows, 2));
+	if (around)
+		op.around = (uint32_t)(around - loading->ops);
 	if (is_inner(around, op.has_marker, op.marker))
 		parent = around->node;
 	else if (op.has_marker)
@@ -238,7 +259,26 @@ static int add_op(struct loading *loading, const struct query_rows *rows)
 		return -ENOMEM;
 	*at = (uint32_t)loading->op_count;
 	count_node(tree->nodes + op.node, rows, 6, 7);
+	tree->nodes[op.node].category = loading->op_names[name].category;
 	loading->ops[loading->op_count++] = op;
+	return 0;
+}
+
+/* Operations come before those in them. */
+static int add_op_cost(struct loading *loading, const struct query_rows *rows)
+{
+	uint32_t at = idmap_find(&loading->op_of, query_integer(rows, 0));
+	struct tree_op *op = at == IDMAP_NONE ? NULL : loading->ops + at;
+
+	if (!op || !loading->costs.count)
+		return 0;
+	op->cost = costs_find(
+		&loading->costs, &(struct op_inputs){query_integer(rows, 1), query_integer(rows, 2),
+					 query_integer(rows, 3), query_integer(rows, 4)});
+	if (op->around != TREE_NONE)
+		op->costed = loading->ops[op->around].costed;
+	if (op->costed == TREE_NONE && op->cost != COST_NONE)
+		op->costed = at;
 	return 0;
 }
 
@@ -362,6 +402,7 @@ static int load_shapes(struct loading *loading)
 		loading->shapes[loading->shape_count++] = (struct tree_shape){
 			.process = process,
 			.kernel = kernel == IDMAP_NONE ? query_integer(rows, 3) : kernel,
+			.peak = costs_peak(&loading->costs, query_integer(rows, 2)),
 			.parent = TREE_NONE,
 		};
 	}
@@ -416,6 +457,35 @@ static void add_kernel(
 			query_integer(rows, 3));
 }
 
+/* Counts what the operation around @call costs, with its first kernel, and the kernel's time. */
+static void add_cost(struct loading *loading, const struct tree_process *p,
+	const struct tree_shape *shape, const struct tree_call *call, const struct query_rows *rows)
+{
+	uint32_t at = idmap_find(&loading->op_of_call, p->id << 40 | call->number);
+	struct tree_op *op = at == IDMAP_NONE || loading->ops[at].costed == TREE_NONE
+				     ? NULL
+				     : loading->ops + loading->ops[at].costed;
+	struct tree_sums *self;
+	const struct op_cost *cost;
+	double least_ns;
+
+	if (!op || query_is_null(rows, 1))
+		return;
+	self = &loading->tree->nodes[op->node].self;
+	cost = &loading->costs.ops[op->cost].cost;
+	if (!op->has_kernel) {
+		least_ns = gpu_peak_least_ns(shape->peak, cost);
+		op->has_kernel = true;
+		op->has_peak = least_ns >= 0;
+		self->flops += cost->flops;
+		self->bytes += cost->has_bytes ? cost->bytes : 0;
+		self->least_ns += op->has_peak ? least_ns : 0;
+	}
+	self->cost_ns = wrap_plus(self->cost_ns, query_integer(rows, 2));
+	if (op->has_peak)
+		self->peak_ns = wrap_plus(self->peak_ns, query_integer(rows, 2));
+}
+
 static int add_dispatch(struct loading *loading, const struct query_rows *rows)
 {
 	struct tree *tree = loading->tree;
@@ -435,6 +505,8 @@ static int add_dispatch(struct loading *loading, const struct query_rows *rows)
 	if (shape->leaf == TREE_NONE)
 		return -ENOMEM;
 	add_kernel(tree->nodes + shape->leaf, rows, call);
+	if (call && loading->costs.count)
+		add_cost(loading, tree->processes + shape->process, shape, call, rows);
 	return 0;
 }
 
@@ -464,7 +536,7 @@ static int load_texts(struct loading *loading)
 	for (size_t i = 0; i < tree->name_count; i++) {
 		int64_t name = tree->names[i];
 		const char *text = name <= TREE_OP_NAME && name != TREE_OTHER_NAME
-					   ? loading->op_names[TREE_OP_NAME - name]
+					   ? loading->op_names[TREE_OP_NAME - name].text
 					   : step_names_text(&loading->steps, name);
 
 		tree->texts[i] = text ? strdup(text) : NULL;
@@ -484,6 +556,23 @@ static int load_texts(struct loading *loading)
 	return r;
 }
 
+/* Gives operations whose names tell no category that of the first kernel that they launched. */
+static void name_categories(struct tree *tree)
+{
+	for (size_t i = 0; i < tree->node_count; i++) {
+		const struct tree_node *kernel = tree->nodes + i;
+		struct tree_node *op = tree->nodes + kernel->parent;
+		char buffer[64];
+
+		if (kernel->kind != TREE_KERNEL)
+			continue;
+		while (op->kind == TREE_CALL)
+			op = tree->nodes + op->parent;
+		if (op->kind == TREE_OP && !op->category)
+			op->category = op_category_of_kernel(tree_name(tree, kernel, buffer));
+	}
+}
+
 static int load(struct loading *loading, const struct choice_list *ranks, const regex_t *steps)
 {
 	int r = load_processes(loading, ranks);
@@ -493,6 +582,8 @@ static int load(struct loading *loading, const struct choice_list *ranks, const 
 	if (!r)
 		r = load_kernels(loading);
 	if (!r)
+		r = costs_load(loading->query, &loading->costs);
+	if (!r)
 		r = load_shapes(loading);
 	if (!r)
 		r = add_all(loading, "tree_markers", add_marker);
@@ -501,6 +592,8 @@ static int load(struct loading *loading, const struct choice_list *ranks, const 
 	if (!r)
 		r = add_all(loading, "tree_ops", add_op);
 	if (!r)
+		r = add_all(loading, "tree_op_inputs", add_op_cost);
+	if (!r)
 		r = add_all(loading, "tree_call_ops", add_call_op);
 	if (!r)
 		r = add_all(loading, "tree_calls", add_call);
@@ -508,7 +601,10 @@ static int load(struct loading *loading, const struct choice_list *ranks, const 
 		r = add_all(loading, "tree_dispatches", add_dispatch);
 	if (!r)
 		r = load_texts(loading);
-	return r ? r : tree_finish(loading->tree);
+	if (r)
+		return r;
+	name_categories(loading->tree);
+	return tree_finish(loading->tree);
 }
 
 int tree_new(struct query *query, const struct choice_list *ranks, const regex_t *steps,

@@ -42,6 +42,10 @@ static void add_node(struct tree_node *to, const struct tree_node *from)
 	to->count += from->count;
 	to->open += from->open;
 	to->host_ns = (int64_t)((uint64_t)to->host_ns + (uint64_t)from->host_ns);
+	if (from->kind == TREE_OP) {
+		to->category = from->category;
+		tree_add_costs(self, &from->self);
+	}
 	/* The sums of its kernels are added when all nodes are summed up. */
 	if (from->kind != TREE_KERNEL)
 		return;

@@ -9,7 +9,7 @@
 #include "cli/base/color.h"
 #include "proto/base/cleanup.h"
 
-#define ROW_MAX	   28
+#define ROW_MAX	   36
 /* Names are indented by two columns per level, up to this column. */
 #define INDENT_MAX 24
 
@@ -37,6 +37,13 @@ static const struct render_column columns[] = {
 	{"slowest_rank", NULL, RENDER_ID},
 	{"slowest_gpu_ns", NULL, RENDER_ID},
 	{"fastest_gpu_ns", NULL, RENDER_ID},
+	{"category", NULL, RENDER_TEXT},
+	{"flops", NULL, RENDER_ID},
+	{"bytes", NULL, RENDER_ID},
+	{"cost_ns", NULL, RENDER_ID},
+	{"tflops_per_s", "TFLOP/s", RENDER_TENTHS},
+	{"gb_per_s", "GB/s", RENDER_TENTHS},
+	{"peak_pct", "PEAK %", RENDER_TENTHS},
 	{"name", NULL, RENDER_TEXT},
 	{NULL, "WORST", RENDER_NOTE},
 	{NULL, "NAME", RENDER_TEXT},
@@ -44,6 +51,8 @@ static const struct render_column columns[] = {
 
 #define COLUMNS	    (sizeof(columns) / sizeof(columns[0]))
 #define KEYS	    (COLUMNS - 2) /* the last columns are only in the text output */
+#define FIRST_COST  23		  /* category; text output has these if a cost is known */
+#define LAST_COST   29
 /* A rank whose time is at least this multiple of the mean is named. */
 #define WORST_RATIO 1.2
 
@@ -65,6 +74,23 @@ static double percent(const struct tree_view *view, int64_t gpu_ns)
 	int64_t all = view->tree->nodes[0].all.gpu_ns;
 
 	return all > 0 ? 100.0 * (double)gpu_ns / (double)all : 0;
+}
+
+static struct render_value ratio(double part, double whole)
+{
+	return whole > 0 ? render_real(part / whole) : render_null();
+}
+
+static void fill_costs(const struct tree_sums *all, struct render_value **ret)
+{
+	bool has = all->cost_ns > 0;
+
+	*(*ret)++ = has ? render_real(all->flops) : render_null();
+	*(*ret)++ = has ? render_real(all->bytes) : render_null();
+	*(*ret)++ = render_optional(has, all->cost_ns);
+	*(*ret)++ = ratio(all->flops / 1e3, (double)all->cost_ns);
+	*(*ret)++ = ratio(all->bytes, (double)all->cost_ns);
+	*(*ret)++ = ratio(100 * all->least_ns, (double)all->peak_ns);
 }
 
 static void fill(const struct tree_view *view, uint32_t at, const char *name,
@@ -100,6 +126,8 @@ static void fill(const struct tree_view *view, uint32_t at, const char *name,
 	*ret++ = render_optional(slowest && slowest->has_rank, slowest ? slowest->rank : 0);
 	*ret++ = render_optional(slowest != NULL, node->slowest_ns);
 	*ret++ = render_optional(slowest != NULL, node->fastest_ns);
+	*ret++ = render_text(node->category);
+	fill_costs(&node->all, &ret);
 	*ret++ = render_text(name);
 }
 
@@ -278,8 +306,13 @@ static int put_text(const struct tree_view *view, FILE *to)
 {
 	CLEANUP(render_free_p) struct render *render = NULL;
 	struct showing showing = {.view = view};
-	int r = render_new(to, RENDER_TABLE, columns, COLUMNS, &render);
+	struct render_column shown[COLUMNS];
+	int r;
 
+	memcpy(shown, columns, sizeof(shown));
+	for (size_t i = FIRST_COST; i <= LAST_COST && !view->tree->nodes[0].all.cost_ns; i++)
+		shown[i].title = NULL;
+	r = render_new(to, RENDER_TABLE, shown, COLUMNS, &render);
 	if (r)
 		return r;
 	color_put_verdict(to, view->verdict->line);

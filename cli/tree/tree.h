@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Ranges and host calls as a tree, with the GPU time of the kernels that were submitted in them
- * (docs/commands.md). Siblings of one name are one node. One pass over the dispatches. Memory: 16 bytes
- * per host call and range, and the nodes, at most TREE_NODES_MAX. One thread.
+ * (docs/commands.md). Siblings of one name are one node. One pass over the dispatches. Memory: 16
+ * bytes per host call and range, and the nodes, at most TREE_NODES_MAX. One thread.
  */
 #include <regex.h>
 #include <stdbool.h>
@@ -41,6 +41,13 @@ enum tree_kind {
 struct tree_sums {
 	uint64_t kernels, untimed;
 	int64_t gpu_ns;
+	/*
+	 * Of the operations whose cost is known (op_cost.h), each once, with the GPU time of their
+	 * kernels; least_ns: what they take at the GPU's peak, and peak_ns: the GPU time of those
+	 * for which that is known.
+	 */
+	double flops, bytes, least_ns;
+	int64_t cost_ns, peak_ns;
 	uint64_t launched; /* kernels with a call; the times are from its begin to their start */
 	int64_t launch_ns, launch_max_ns;
 	uint64_t queued; /* kernels with a submission; the times are from that to their start */
@@ -51,10 +58,11 @@ struct tree_node {
 	uint32_t parent;
 	uint8_t kind;
 	uint16_t depth;
-	uint32_t process; /* in a tree by rank */
-	uint32_t name;	  /* index in names */
-	uint64_t count;	  /* ranges or calls; in a kernel's node kernels */
-	uint64_t open;	  /* without an end, so not in host_ns */
+	uint32_t process;     /* in a tree by rank */
+	uint32_t name;	      /* index in names */
+	const char *category; /* of an operation; a constant; NULL: unknown */
+	uint64_t count;	      /* ranges or calls; in a kernel's node kernels */
+	uint64_t open;	      /* without an end, so not in host_ns */
 	int64_t host_ns;
 	struct tree_sums self; /* of the kernels of this node itself */
 	struct tree_sums all;  /* including the nodes below */
@@ -125,6 +133,7 @@ void tree_free_p(struct tree **tree);
  * Returns the child of this kind and name, and creates it if needed; TREE_NONE if memory is short.
  */
 uint32_t tree_child(struct tree *tree, uint32_t parent, enum tree_kind kind, int64_t name);
+void tree_add_costs(struct tree_sums *to, const struct tree_sums *from);
 /* Sums up the nodes and sorts the children. Returns 0 or -ENOMEM. */
 int tree_finish(struct tree *tree);
 /*

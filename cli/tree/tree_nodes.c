@@ -98,11 +98,21 @@ uint32_t tree_child(struct tree *tree, uint32_t parent, enum tree_kind kind, int
 
 /* ---- sums ------------------------------------------------------------------------------ */
 
+void tree_add_costs(struct tree_sums *to, const struct tree_sums *from)
+{
+	to->flops += from->flops;
+	to->bytes += from->bytes;
+	to->least_ns += from->least_ns;
+	to->cost_ns = wrap_plus(to->cost_ns, from->cost_ns);
+	to->peak_ns = wrap_plus(to->peak_ns, from->peak_ns);
+}
+
 static void add_sums(struct tree_sums *to, const struct tree_sums *from)
 {
 	to->kernels += from->kernels;
 	to->untimed += from->untimed;
 	to->gpu_ns = wrap_plus(to->gpu_ns, from->gpu_ns);
+	tree_add_costs(to, from);
 	to->launch_ns = wrap_plus(to->launch_ns, from->launch_ns);
 	to->queue_ns = wrap_plus(to->queue_ns, from->queue_ns);
 	if (from->launched && (!to->launched || from->launch_max_ns > to->launch_max_ns))

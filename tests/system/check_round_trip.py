@@ -31,9 +31,9 @@ SQL = {
         FROM rtl_marker m JOIN rtl_process p ON p.id = m.process_id WHERE m.kind = 'mark' OR m.end_ns IS NOT NULL""",
                "pid rank kind text tid start end"),
     "ops": ("""SELECT p.pid, p.rank, o.kind, o.name, o.tid, o.start_ns, o.end_ns, o.external_id, o.sequence, o.forward_tid,
-            o.shapes, o.types
+            o.shapes, o.types, o.inputs
         FROM rtl_op o JOIN rtl_process p ON p.id = o.process_id""",
-            "pid rank kind name tid start end external sequence forward_tid shapes types"),
+            "pid rank kind name tid start end external sequence forward_tid shapes types inputs"),
     "collectives": ("""SELECT p.pid, p.rank, k.op, k.comm, k.comm_size, k.seq, k.count, k.bytes, k.datatype, k.peer,
             k.reduction FROM rtl_collective k JOIN rtl_process p ON p.id = k.process_id""",
                     "pid rank call comm comm_size seq count bytes datatype peer reduction"),

@@ -169,11 +169,11 @@ def main():
             args = event["args"]
             ops[(process, event["cat"], event["name"], event["tid"], *file.span(event), args.get("External id"),
                  args.get("Sequence number"), args.get("Fwd thread id"), json.dumps(args.get("Input Dims")),
-                 json.dumps(args.get("Input type")))] += 1
+                 json.dumps(args.get("Input type")), json.dumps(args.get("Concrete Inputs")))] += 1
     assert ops == collections.Counter(
         (row[0], "python_function" if row[1] == b"python" else "cpu_op", plain(row[2]), *row[3:9],
          *(json.dumps(json.loads(text or "null")) for text in row[9:])) for row in db.execute(
-        """SELECT process_id, kind, name, tid, start_ns, end_ns, external_id, sequence, forward_tid, shapes, types
+        """SELECT process_id, kind, name, tid, start_ns, end_ns, external_id, sequence, forward_tid, shapes, types, inputs
            FROM rtl_op"""))
     assert kernels == {row[0]: (row[1], row[2], plain(row[3]), *row[4:9], *(-(-g // w) for g, w in
                        zip(row[9:12], row[6:9])), row[12]) for row in db.execute(

@@ -416,3 +416,20 @@ PY
 	"$rtl" import -f -o t.db "$traces/tracelens_mi300_bert.json.gz"
 	"$rtl" tree --json t.db | grep -q '"aten::addmm \[\['
 }
+
+@test "FLOPs, bytes and categories of operations in real traces are those that TraceLens reports" {
+	for name in $(cut -f1 "$traces/costs.tsv" | grep gz | sort -u); do
+		"$rtl" import -f -o t.db "$traces/$name"
+		"$rtl" tree --json t.db >tree.json
+		python3 "$here/check_costs.py" tree.json "$traces/costs.tsv" "$name"
+	done
+	# A product of 2,199 GFLOP in 3.749 ms, on an MI300X, which does 1,307.4 TFLOP/s.
+	"$rtl" import -f -o t.db "$traces/tracelens_compile.json.gz"
+	"$rtl" tree t.db >tree.txt
+	grep -q "TFLOP/s *GB/s *PEAK %" tree.txt
+	grep -Eq "^ *3\.749 .* 586\.5 +375\.9 +44\.9$" tree.txt
+	# Without shapes there is no cost, and no column for it.
+	"$rtl" import -f -o t.db "$traces/hta_alexnet.json.gz"
+	"$rtl" tree t.db >tree.txt
+	run -1 grep "TFLOP/s" tree.txt
+}

@@ -36,3 +36,19 @@ FROM rtl_kernel_base k JOIN rocpd_string s ON s.id = k.id ORDER BY k.id;
 -- query tree_dispatches
 -- Every dispatch with what it hangs on, in the order of the file: no join, no sort.
 SELECT shape_id, start, duration, submit, tid, marker, call FROM rtl_dispatch;
+
+-- query tree_op_inputs
+-- since 17
+-- Every operation with the ids of its name and of what its inputs are, outer ones first.
+SELECT o.id, o.name_id, ifnull(o.shapes_id, 0), ifnull(o.types_id, 0), ifnull(i.text_id, 0)
+FROM rtl_op_base o LEFT JOIN rtl_op_inputs i ON i.id = o.id ORDER BY o.id;
+
+-- query tree_op_kinds
+-- since 17
+-- Operations that differ in their names or their inputs, sorted by the ids of these.
+SELECT o.*, n.string, s.string, t.string, v.string
+FROM (SELECT DISTINCT b.name_id AS name, ifnull(b.shapes_id, 0) AS shapes, ifnull(b.types_id, 0) AS types,
+		ifnull(i.text_id, 0) AS inputs
+	FROM rtl_op_base b LEFT JOIN rtl_op_inputs i ON i.id = b.id) o JOIN rocpd_string n ON n.id = o.name
+LEFT JOIN rocpd_string s ON s.id = o.shapes LEFT JOIN rocpd_string t ON t.id = o.types
+LEFT JOIN rocpd_string v ON v.id = o.inputs ORDER BY o.name, o.shapes, o.types, o.inputs;

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "cli/tree/costs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cli/base/array.h"
+#include "proto/base/cleanup.h"
+
+void costs_done(struct costs *costs)
+{
+	free(costs->ops);
+	free(costs->peaks);
+	idmap_done(&costs->gpu_index);
+}
+
+static int load_ops(struct query *query, struct costs *costs)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, "tree_op_kinds", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		const char *name = query_text(rows, 4);
+		struct op_cost cost;
+
+		r = 0;
+		if (!name || !op_cost(name, query_text(rows, 5), query_text(rows, 6),
+				     query_text(rows, 7), &cost))
+			continue;
+		if (GROW(costs->ops, costs->count, costs->capacity))
+			return -ENOMEM;
+		costs->ops[costs->count].cost = cost;
+		costs->ops[costs->count++].of = (struct op_inputs){query_integer(rows, 0),
+			query_integer(rows, 1), query_integer(rows, 2), query_integer(rows, 3)};
+	}
+	return r;
+}
+
+static int load_gpus(struct query *query, struct costs *costs)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	int r = query_ask(query, "gpus", &rows);
+
+	while (!r && (r = query_next(rows)) > 0) {
+		uint32_t *at = idmap_at(&costs->gpu_index, query_integer(rows, 0));
+
+		r = 0;
+		if (!at || GROW(costs->peaks, costs->gpu_count, costs->gpu_capacity))
+			return -ENOMEM;
+		*at = (uint32_t)costs->gpu_count;
+		costs->peaks[costs->gpu_count++] = gpu_peak_find(query_text(rows, 8));
+	}
+	return r;
+}
+
+int costs_load(struct query *query, struct costs *ret)
+{
+	int r = load_ops(query, ret);
+
+	return r || !ret->count ? r : load_gpus(query, ret);
+}
+
+static int compare(const struct op_inputs *a, const struct op_inputs *b)
+{
+	const int64_t x[] = {a->name, a->shapes, a->types, a->inputs};
+	const int64_t y[] = {b->name, b->shapes, b->types, b->inputs};
+
+	for (size_t i = 0; i < 4; i++)
+		if (x[i] != y[i])
+			return x[i] < y[i] ? -1 : 1;
+	return 0;
+}
+
+uint32_t costs_find(const struct costs *costs, const struct op_inputs *of)
+{
+	size_t low = 0, high = costs->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = compare(&costs->ops[middle].of, of);
+
+		if (!order)
+			return (uint32_t)middle;
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return COST_NONE;
+}
+
+const struct gpu_peak *costs_peak(const struct costs *costs, int64_t gpu_id)
+{
+	uint32_t at = idmap_find(&costs->gpu_index, gpu_id);
+
+	return at == IDMAP_NONE ? NULL : costs->peaks[at];
+}

@@ -150,8 +150,7 @@ static void each_gpu_of_a_rank_has_its_own_line(void **state)
 	stage_check(stage_row(&s, 1, 0), 100, 50, 0, 0, 50);
 	assert_int_equal(s.timeline->lanes[1].gpu_id, 3);
 	assert_int_equal(s.timeline->total.wall_ns, 200);
-	s.options.has_gpu = true;
-	s.options.gpu_id = 3;
+	s.options.gpus = (struct choice_list){.count = 1, .range = {{3, 3}}};
 	stage_ask(&s);
 	assert_int_equal(s.timeline->lane_count, 1);
 	stage_check(stage_row(&s, 0, 0), 100, 50, 0, 0, 50);

@@ -355,7 +355,7 @@ static void more_inferred_rows_than_fit_are_the_run(void **state)
 	assert_int_equal(s.timeline->steps->source, STEPS_WHOLE);
 	assert_non_null(strstr(s.timeline->steps->line, "more than 500000"));
 	stage_check(stage_row(&s, 0, 0), 6649940, 3420000, 0, 1710000, 1519940);
-	s.options.has_gpu = true; /* of one there are not too many */
+	s.options.gpus = (struct choice_list){.count = 1}; /* of GPU 0 alone there are not too many */
 	stage_ask(&s);
 	assert_int_equal(s.timeline->steps->source, STEPS_INFERRED);
 	assert_true(s.timeline->lanes[0].process->count >= 18999);

@@ -537,7 +537,7 @@ int main(void)
 		T(arrivals_share_a_commit),
 		T(arrivals_wait_for_their_commit),
 		T(files_drain_in_turns),
-		T(commits_walk_past_nobody_who_is_over),
+		T(a_commit_does_not_iterate_over_processes_that_have_ended),
 		T(a_service_puts_no_log_away_in_steps),
 		T(a_step_does_not_go_before_an_end),
 		T(frames_of_a_flood_wait_for_each_other),

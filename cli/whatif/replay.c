@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Measures the graph and replays it. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "cli/base/wrapping.h"
@@ -224,14 +225,15 @@ static int explain(const struct whatif_job *job, struct whatif_graph *g)
 	}
 	for (uint32_t i = 0; i < job->process_count; i++) {
 		double wall = (double)wrap_minus(to[i], from[i]);
-		double unexplained = wall > 0 ? 100 * late[i] / wall : 0;
+		/* Delays of several queues at once may be more than the time. */
+		double unexplained = wall > 0 ? fmin(100, 100 * late[i] / wall) : 0;
 
 		if (unexplained > g->unexplained_pct) {
 			g->unexplained_pct = unexplained;
 			g->least_explained = i;
 		}
-		if (wall > 0 && 100 * delays[i] / wall > g->delay_pct)
-			g->delay_pct = 100 * delays[i] / wall;
+		if (wall > 0 && fmin(100, 100 * delays[i] / wall) > g->delay_pct)
+			g->delay_pct = fmin(100, 100 * delays[i] / wall);
 	}
 	return 0;
 }

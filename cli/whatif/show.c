@@ -9,7 +9,7 @@
 #include "proto/base/cleanup.h"
 
 static const struct render_column columns[] = {
-	{NULL, "IF AS THE OTHERS", RENDER_LINE},
+	{NULL, "WHAT IF", RENDER_LINE},
 	{"what", NULL, RENDER_TEXT},
 	{"rank", NULL, RENDER_ID},
 	{"process_id", NULL, RENDER_ID},
@@ -132,8 +132,11 @@ static void put_head(const struct whatif *w, FILE *to)
 {
 	const struct whatif_graph *g = &w->graph;
 
-	fprintf(to, "A step takes %.3f ms (%" PRIu64 " of %zu ranks).", w->step_ns / 1e6, w->steps,
-		w->job->process_count);
+	fprintf(to, "%s takes %.3f ms (%" PRIu64 " %s of %zu ranks).",
+		w->job->has_steps ? "A step" : "The run", w->step_ns / 1e6, w->steps,
+		w->job->has_steps ? "steps" : "runs", w->job->process_count);
+	if (g->paced)
+		fprintf(to, " Something outside paces the hosts.");
 	if (w->is_either_way)
 		fprintf(to, " Host calls were not recorded: it holds whether hosts wait or not.");
 	fprintf(to,

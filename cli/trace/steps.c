@@ -62,11 +62,18 @@ const struct steps_process *steps_of(const struct steps *steps, int64_t process_
 		       : NULL;
 }
 
-const struct step *steps_find(const struct steps_process *process, int64_t time_ns)
+const struct step *steps_begun(const struct steps_process *process, int64_t time_ns)
 {
 	size_t after = PARTITION_POINT(process->count, i, process->at[i].start_ns <= time_ns);
 
-	return after && time_ns < process->at[after - 1].end_ns ? process->at + after - 1 : NULL;
+	return after ? process->at + after - 1 : NULL;
+}
+
+const struct step *steps_find(const struct steps_process *process, int64_t time_ns)
+{
+	const struct step *step = steps_begun(process, time_ns);
+
+	return step && time_ns < step->end_ns ? step : NULL;
 }
 
 struct steps_process *steps_process(struct steps *steps, int64_t process_id)

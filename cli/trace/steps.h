@@ -89,5 +89,7 @@ int steps_take_whole(struct steps *steps, const char *why);
 
 /* Returns NULL if it did nothing. */
 const struct steps_process *steps_of(const struct steps *steps, int64_t process_id);
+/* Returns the last step of a process that began at @time_ns or before; NULL if none had. */
+const struct step *steps_begun(const struct steps_process *process, int64_t time_ns);
 /* Returns the step of a process that contains @time_ns; NULL if there is none. */
 const struct step *steps_find(const struct steps_process *process, int64_t time_ns);

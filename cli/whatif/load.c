@@ -446,17 +446,9 @@ static int compare_calls(const void *a, const void *b)
 /* Returns the index of the last step that began at or before a time; WHATIF_NONE: none had. */
 static uint32_t step_at(const struct steps_process *process, int64_t time_ns)
 {
-	size_t low = 0, high = process ? process->count : 0;
+	const struct step *step = process ? steps_begun(process, time_ns) : NULL;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (process->at[middle].start_ns <= time_ns)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? (uint32_t)low - 1 : WHATIF_NONE;
+	return step ? (uint32_t)(step - process->at) : WHATIF_NONE;
 }
 
 /*

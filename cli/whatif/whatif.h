@@ -21,8 +21,8 @@
 
 #define WHATIF_NONE	       UINT32_MAX
 #define WHATIF_UNKNOWN	       INT64_MIN
-/* Limit of the kernels and copies: the graph takes some 300 bytes for each, 600 MB. */
-#define WHATIF_OPERATIONS_MAX  2000000
+/* Limit of the kernels and copies: with its host calls each takes 700 bytes, 700 MB. */
+#define WHATIF_OPERATIONS_MAX  1000000
 /* And of the queues of a rank: each time that its host waits for all, it waits for each. */
 #define WHATIF_QUEUES_MAX      256
 /* More of a rank's time than this, in percent, without an explanation: no prediction. */

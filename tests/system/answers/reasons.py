@@ -587,13 +587,18 @@ SLACK = [("a slow GPU, but all wait for storage", 8, from_storage, slow(3, 1.3))
 EVENTS = [("a checkpoint", 8, data_parallel(checkpoint), 0), ("compilation", 8, data_parallel(compiles), None)]
 
 
-def ask(rtl, job, folder, change=""):
+def store(job, folder, change=""):
     path = os.path.join(folder, "job.db")
     if os.path.exists(path):
         os.unlink(path)
     job.store(path)
     with contextlib.closing(sqlite3.connect(path)) as db:
         db.executescript(change)
+    return path
+
+
+def ask(rtl, job, folder, change=""):
+    path = store(job, folder, change)
     done = subprocess.run([rtl, "summary", "--json", path], capture_output=True, text=True, check=True)
     return json.loads(done.stdout)["reason"]
 

@@ -2,17 +2,15 @@
 # SPDX-License-Identifier: MIT
 """whatif.py RTL: what rtl whatif predicts of simulated jobs with a cause, held to the same jobs simulated
 without it. RTL_TEST_LONG=1: three seeds of each."""
-import contextlib
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 import tempfile
 
 from jobs import ATTENTION, GEMM, MS, NORM, US, HipRank, Job, Rank
-from reasons import (FAULTS, HEALTHY, data_parallel, from_storage, in_turn, late, sharded, slow, tensor_parallel,
-                     two_streams)
+from reasons import (FAULTS, HEALTHY, data_parallel, from_storage, in_turn, late, sharded, slow, store,
+                     tensor_parallel, two_streams)
 
 
 def step_ns(job):
@@ -37,12 +35,7 @@ def simulate(ranks, seed, program, spoil=None, rank_type=HipRank, **settings):
 
 
 def ask(rtl, job, folder, *options, status=0, change=""):
-    path = os.path.join(folder, "job.db")
-    if os.path.exists(path):
-        os.unlink(path)
-    job.store(path)
-    with contextlib.closing(sqlite3.connect(path)) as db:
-        db.executescript(change)
+    path = store(job, folder, change)
     done = subprocess.run([rtl, "whatif", "--json", *options, path], capture_output=True, text=True, check=False)
     assert done.returncode == status, (options, done.returncode, done.stderr)
     assert len(done.stderr.splitlines()) == bool(status), done.stderr

@@ -359,6 +359,28 @@ def check_depths(db, importer, where):
     return count
 
 
+def check_metrics(db, importer):
+    wanted = collections.Counter((row[0], plain(row[1]), row[2], row[3]) for row in db.execute(
+        """SELECT p.pid, m.name, m.time_ns, m.value FROM rtl_metric m JOIN rtl_process p ON p.id = m.process_id"""))
+    names, found = {(row[0], row[1]) for row in wanted}, collections.Counter()
+    tracks = [uuid for uuid in importer.counters
+              if (importer.tracks[uuid]["pid"], importer.tracks[uuid]["name"]) in names]
+    for uuid in tracks:
+        track = importer.tracks[uuid]
+        found.update((track["pid"], track["name"], *value) for value in importer.counters[uuid])
+    assert found == wanted, (len(found), len(wanted))
+    assert len(tracks) == db.execute("SELECT count(*) FROM (SELECT DISTINCT process_id, name_id FROM rtl_metric_base)").fetchone()[0]
+    return sum(found.values())
+
+
+def check_gpus(db, importer):
+    wanted = {row[0]: [plain(text) for text in row[1:] if text] for row in db.execute(
+        "SELECT gpuId, name, gfx, bdf FROM rtl_gpu WHERE gpuId BETWEEN 0 AND 1023")}
+    assert len(importer.gpus) == (max(wanted) + 1 if wanted else 0)
+    for number, gpu in enumerate(importer.gpus):
+        assert [gpu[key] for key in (1, 4, 7) if key in gpu] == wanted.get(number, []), (number, gpu)
+
+
 def check_processes(db, importer):
     simulated, complete = (dict(db.execute("SELECT key, value FROM rtl_meta")).get(k, 0)
                            for k in (b"simulated", b"complete"))

@@ -266,6 +266,23 @@ compare() {
 	[ "$(echo run*)" = "run run.db" ]
 }
 
+@test "each format's own metadata says what is SIMULATED and INCOMPLETE" {
+	fixture fixture lossy
+	"$rtl" export --perfetto t.pftrace --chrome-json t.json --torch t.torch --rocprofv3 t.v3 --csv t.csv --rpd t.rpd \
+		--rocpd t.rocpd --aorta t.aorta lossy.db
+	check_perfetto lossy.db t.pftrace
+	says='select(.simulated == true and .complete == false and (.line | startswith("SIMULATED INCOMPLETE: ")))'
+	jq -e ".otherData | $says" t.json >out
+	jq -e ".rtl | $says" t.torch/rank0_trace.json >out
+	jq -e "..|objects| select(.rtl?) | .rtl | $says" t.v3/rank0_results.json >out
+	jq -e ".rtl[\"job-1\"] | $says" t.aorta/summary.json >out
+	grep -q '^1,0,2,.*,1,0,"SIMULATED INCOMPLETE: ' t.csv/processes.csv
+	for file in t.rpd t.rocpd; do
+		[ "$(sqlite3 $file "SELECT DISTINCT substr(value, 1, 22) FROM rocpd_metadata WHERE tag IN ('simulated', 'completeness')
+			ORDER BY 1")" = $'1\nSIMULATED INCOMPLETE: ' ]
+	done
+}
+
 @test "any rows are in every format once, of databases of random rows" {
 	for seed in $(seq "${RTL_TEST_LONG:+20}3"); do
 		rm -rf export && mkdir export

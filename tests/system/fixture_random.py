@@ -4,7 +4,8 @@
 
 One to four processes, some without a rank, on one to three GPUs. Kernels of a queue overlap, come out of order, share
 times, have no length, calls, submissions, threads or times; calls nest and cross; ranges of all kinds, some open; copies
-of all directions; collectives, alone and in groups; graphs; names with anything in them."""
+of all directions; collectives, alone and in groups; graphs; metrics; operations of a framework; names with anything in
+them."""
 import random
 import sys
 
@@ -36,6 +37,9 @@ class Random:
             db.execute("UPDATE rtl_process SET world_size = ? WHERE id = ?", (self.processes, at))
             self.fill(at)
         self.store()
+        for at in range(1, self.processes + 1):
+            self.metrics(at)
+            self.ops(at)
 
     def time(self):
         # Few places, so that many begin and end at once.
@@ -82,6 +86,27 @@ class Random:
             name = self.rng.choice(NAMES)
             self.db.execute("INSERT INTO rtl_marker_base VALUES (?, ?, NULL, ?, ?, ?, ?, ?)",
                             (at, number, self.rng.choice((7, 8)), kind, text(self.db, name), start, end))
+
+    def metrics(self, at):
+        for number in range(self.rng.randrange(20)):
+            self.db.execute(
+                "INSERT INTO rtl_metric_base (process_id, marker_id, parent, tid, time_ns, name_id, value)"
+                " VALUES (?, ?, NULL, 7, ?, ?, ?)",
+                (at, 10_000 + number, self.time(), text(self.db, self.rng.choice(NAMES)),
+                 self.rng.choice((0, -1.5, 1 / 3, 1e300, self.rng.random() * 10**self.rng.randrange(12)))))
+
+    def ops(self, at):
+        """Operations of a framework, as imports have them."""
+        for number in range(1, self.rng.randrange(12) + 1):
+            start, optional = self.time(), lambda value: self.rng.choice((None, value))
+            shapes, types = optional('[[2, 3], [], [[4], [5]]]'), optional('["float", "", "TensorList"]')
+            inputs = optional('["", "[1, 2]", ""]')
+            self.db.execute("INSERT INTO rtl_op_base VALUES (?, NULL, ?, ?, 'op', ?, ?, ?, ?, ?, ?, ?, NULL)",
+                            (at << 40 | number, self.rng.choice((7, 8)), text(self.db, self.rng.choice(NAMES)), start,
+                             start + self.rng.randrange(100_000), optional(number + 5), optional(number), optional(8),
+                             shapes and text(self.db, shapes), types and text(self.db, types)))
+            if inputs:
+                self.db.execute("INSERT INTO rtl_op_inputs VALUES (?, ?)", (at << 40 | number, text(self.db, inputs)))
 
     def copies(self, at, calls):
         for number in range(1, self.rng.randrange(12) + 1):

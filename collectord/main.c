@@ -7,12 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "collectord/service/lock_file.h"
 #include "collectord/service/config.h"
-#include "collectord/service/limit_options.h"
 #include "collectord/service/links.h"
 #include "collectord/service/listen.h"
 #include "collectord/service/log.h"
@@ -215,31 +213,6 @@ static int check_file_system(const struct config *config, const char *folder)
 	return -ENOTSUP;
 }
 
-static char *folder_of(const struct config *config)
-{
-	char *folder = strdup(config->store_path);
-	char *slash = folder && config->db_file ? strrchr(folder, '/') : NULL;
-
-	/* The path is absolute, so it has a slash. */
-	if (slash)
-		slash[slash == folder] = '\0';
-	return folder;
-}
-
-/* A user's own collector may fill the disk of that user; the service is a guest of the node. */
-static uint64_t keep_free(const struct config *config, const char *folder)
-{
-	struct statvfs fs;
-	uint64_t part;
-
-	if (config->has_keep_free)
-		return config->keep_free_bytes;
-	if (!config->is_service || statvfs(folder, &fs) < 0)
-		return 0;
-	part = (uint64_t)fs.f_blocks * fs.f_frsize / 20;
-	return part < STORE_KEEP_FREE_BYTES ? part : STORE_KEEP_FREE_BYTES;
-}
-
 /*
  * Without the file each uid counts as its own owner. That is logged, because it is less than
  * promised.
@@ -272,6 +245,7 @@ static int start_store(const struct config *config, const struct seat *seat, con
 {
 	CLEANUP(free_p) char *index_path = NULL;
 	struct store_config store_config = {0};
+	struct store_limits limits = config_limits(config, folder);
 	int r;
 
 	if (name_index(config, seat, &index_path) < 0)
@@ -279,10 +253,10 @@ static int start_store(const struct config *config, const struct seat *seat, con
 	store_config.neighbours = neighbours;
 	store_config.index_path = index_path;
 	store_config.folder = folder;
-	store_config.keep_free_bytes = keep_free(config, folder);
+	store_config.keep_free_bytes = limits.keep_free_bytes;
 	store_config.subuids = config->subuids;
 	store_config.give_up_ms = config->give_up_ms;
-	store_config.limits = limit_options_resolve(&config->limits, config->is_service, folder);
+	store_config.limits = limits.quota;
 	if (seat)
 		supervisor_bound_memory(store_config.limits.memory_bytes);
 	r = store_new(&store_config, ret);
@@ -327,7 +301,7 @@ static int check_namespaces(const struct config *config)
 static int collect(
 	const struct config *config, struct listen_sockets *sockets, const struct seat *seat)
 {
-	CLEANUP(free_p) char *folder = folder_of(config);
+	CLEANUP(free_p) char *folder = config_folder(config);
 	CLEANUP(claim_release) struct claim claim = {.fd = -1};
 	struct store_neighbours neighbours;
 	struct store *store = NULL;
@@ -374,7 +348,7 @@ static int supervise(const struct config *config, struct listen_sockets *sockets
 
 static int run(const struct config *config, struct listen_sockets *sockets)
 {
-	CLEANUP(free_p) char *folder = folder_of(config);
+	CLEANUP(free_p) char *folder = config_folder(config);
 
 	if (!folder || prepare_store(config) < 0 || check_file_system(config, folder) < 0)
 		return EXIT_FAILURE;

@@ -20,7 +20,7 @@ verify() {
 	manager=$1 folder=$2
 	mkdir "$dir/$manager"
 	for unit in "$source/$folder/rtl-collectord.socket" "$binary/$folder/rtl-collectord.service"; do
-		sed "s|^ExecStart=.*|ExecStart=$collectord|; /^Documentation=/d" \
+		sed "s|^\(Exec[A-Za-z]*\)=[^ ]*/collectord|\1=$collectord|; /^Documentation=/d" \
 			"$unit" >"$dir/$manager/${unit##*/}"
 	done
 	status=0

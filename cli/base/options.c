@@ -22,6 +22,8 @@
 
 static const char *opts_verb = "";
 static int opts_exit = CMD_USAGE;
+/* Of rtl.conf, while its value is parsed; NULL: a value of the command line is. */
+static const struct config_setting *opts_setting;
 
 static const struct argp_option help_option[] = {
 	{"help", 'h', NULL, 0, "show this and exit", -1},
@@ -37,7 +39,10 @@ _Noreturn void opts_error(const char *format, ...)
 	if (vasprintf(&text, format, args) < 0)
 		text = NULL;
 	va_end(args);
-	say("%s: %s", opts_verb, text ? text : "out of memory");
+	if (text && opts_setting)
+		say("%s: %s:%u: %s", opts_verb, opts_setting->path, opts_setting->line, text);
+	else
+		say("%s: %s", opts_verb, text ? text : "out of memory");
 	exit(opts_exit);
 }
 
@@ -219,8 +224,11 @@ static bool add_table_options(
 
 /* ---- rtl.conf ------------------------------------------------------------------------------- */
 
-/* Arguments that it adds, before those of the command line. */
+/* Arguments that it adds, before those of the command line, and the settings that they are made of.
+ */
 static int configured;
+static const struct config_setting **settings;
+static argp_parser_t configured_parser;
 
 bool opts_is_configured(const struct argp_state *state)
 {
@@ -283,7 +291,8 @@ static char **add_configured(const struct argp *argp, int *argc, char **argv)
 	if (config_file_read(&file, why))
 		opts_error("%s", why);
 	words = calloc((size_t)*argc + file.count + 1, sizeof(*words));
-	if (!words)
+	settings = calloc(file.count + 1, sizeof(*settings));
+	if (!words || !settings)
 		opts_error("out of memory");
 	words[0] = argv[0];
 	for (size_t i = 0; i < file.count; i++) {
@@ -291,18 +300,32 @@ static char **add_configured(const struct argp *argp, int *argc, char **argv)
 				     ? NULL
 				     : make_word(argp, &file, file.settings + i);
 
-		if (word)
-			words[++configured] = word;
+		if (!word)
+			continue;
+		settings[configured] = file.settings + i;
+		words[++configured] = word;
 	}
 	memcpy(words + 1 + configured, argv + 1, (size_t)(*argc - 1) * sizeof(*words));
 	*argc += configured;
 	return words;
 }
 
+/* Options have keys up to the special ones of argp; that of an argument is 0. */
+static error_t parse_configured(int key, char *arg, struct argp_state *state)
+{
+	bool is_option = key && key < ARGP_KEY_END;
+	error_t r;
+
+	opts_setting = is_option && opts_is_configured(state) ? settings[state->next - 2] : NULL;
+	r = configured_parser(key, arg, state);
+	opts_setting = NULL;
+	return r;
+}
+
 void opts_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
 {
 	struct argp_option options[OPTS_NAMES_MAX];
-	struct argp with_table;
+	struct argp with_table, with_settings;
 	error_t r;
 
 	if (flags & OPTS_TABLE && add_table_options(argp, options, &with_table))
@@ -311,8 +334,13 @@ void opts_parse(const struct argp *argp, int argc, char **argv, unsigned flags, 
 	opts_exit = flags & OPTS_RUN ? CMD_RUN_FAILED : CMD_USAGE;
 	argp_err_exit_status = opts_exit;
 	scan(argp, argc, argv, flags & (OPTS_RUN | OPTS_COMMAND));
-	if (flags & OPTS_CONFIG)
+	if (flags & OPTS_CONFIG) {
 		argv = add_configured(argp, &argc, argv);
+		configured_parser = argp->parser;
+		with_settings = *argp;
+		with_settings.parser = parse_configured;
+		argp = &with_settings;
+	}
 	r = argp_parse(argp, argc, argv,
 		ARGP_NO_HELP | ARGP_NO_EXIT | ARGP_NO_ERRS |
 			(flags & (OPTS_RUN | OPTS_COMMAND) ? ARGP_IN_ORDER : 0u),

@@ -125,6 +125,12 @@ static bool has_free(const struct room *room, uint64_t bytes)
 	return (uint64_t)fs.f_bavail * fs.f_frsize >= bytes;
 }
 
+void room_keep_free(struct room *room, uint64_t bytes)
+{
+	room->keep_free_bytes = bytes;
+	room->looked_ns = 0;
+}
+
 int64_t room_left(const struct room *room)
 {
 	uint64_t kept = room->keep_free_bytes + (is_spent(room) ? room->reserve_bytes : 0);

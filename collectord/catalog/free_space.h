@@ -28,6 +28,9 @@ int room_open(const char *folder, int reserve, uint64_t reserve_bytes, uint64_t 
 	struct room **ret);
 struct room *room_close(struct room *room);
 
+/* Replaces how much must stay free. */
+void room_keep_free(struct room *room, uint64_t bytes);
+
 /* Called when the disk is full: frees the reserve. Returns true if that made room. */
 bool room_spend(struct room *room);
 

@@ -33,6 +33,7 @@ enum channel_kind {
 	/* Supervisor to worker. */
 	CHANNEL_STOP,	       /* commit everything and end; the end of the channel means the
 				* same */
+	CHANNEL_RELOAD,	       /* read the configuration again */
 	CHANNEL_SETTLED,       /* number: the answer to CHANNEL_SETTLE */
 	CHANNEL_GO,	       /* no acceptor puts anything into the door any more */
 	CHANNEL_QUESTION,      /* descriptor: serve a tool that may see all at its other end; to

@@ -15,6 +15,28 @@ void quotas_init(struct quotas *quotas, const struct quota_limits *limits)
 		quotas->limits.burst_s = 1;
 }
 
+static void fill_up(struct quota_account *account)
+{
+	const struct quota_limits *limits = account->limits;
+
+	account->records = (double)(limits->records_per_s * limits->burst_s);
+	account->bytes = (double)(limits->bytes_per_s * limits->burst_s);
+	account->filled_ns = clock_monotonic_ns();
+}
+
+void quotas_limit(struct quotas *quotas, const struct quota_limits *limits)
+{
+	struct quota_account *account, *next;
+
+	quotas->limits = *limits;
+	if (!quotas->limits.burst_s)
+		quotas->limits.burst_s = 1;
+	HASH_ITER (hh, quotas->accounts, account, next) {
+		fill_up(account);
+		quota_weigh(account);
+	}
+}
+
 void quotas_done(struct quotas *quotas)
 {
 	struct quota_account *account, *next;
@@ -27,7 +49,6 @@ void quotas_done(struct quotas *quotas)
 
 struct quota_account *quotas_account(struct quotas *quotas, uid_t uid)
 {
-	const struct quota_limits *limits = &quotas->limits;
 	struct quota_account *account;
 
 	HASH_FIND(hh, quotas->accounts, &uid, sizeof(uid), account);
@@ -37,10 +58,8 @@ struct quota_account *quotas_account(struct quotas *quotas, uid_t uid)
 	if (!account)
 		return NULL;
 	account->uid = uid;
-	account->limits = limits;
-	account->records = (double)(limits->records_per_s * limits->burst_s);
-	account->bytes = (double)(limits->bytes_per_s * limits->burst_s);
-	account->filled_ns = clock_monotonic_ns();
+	account->limits = &quotas->limits;
+	fill_up(account);
 	HASH_ADD(hh, quotas->accounts, uid, sizeof(account->uid), account);
 	if (account->is_lost) {
 		free(account);

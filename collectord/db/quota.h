@@ -74,6 +74,8 @@ struct quota {
 };
 
 void quotas_init(struct quotas *quotas, const struct quota_limits *limits);
+/* Replaces the limits. The buckets of all accounts are full again. */
+void quotas_limit(struct quotas *quotas, const struct quota_limits *limits);
 void quotas_done(struct quotas *quotas);
 
 /* Returns the account of @uid; makes one with full buckets on first sight. NULL: no memory. */

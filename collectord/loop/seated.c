@@ -8,6 +8,7 @@
 
 #include "collectord/channel/seat.h"
 #include "collectord/loop/all_tenants.h"
+#include "collectord/loop/reload.h"
 #include "collectord/loop/server.h"
 #include "collectord/loop/session.h"
 #include "collectord/service/log.h"
@@ -179,6 +180,9 @@ static void take_message(struct server *server, const struct channel_message *me
 	switch (message->kind) {
 	case CHANNEL_STOP:
 		server_stop(server, 0);
+		break;
+	case CHANNEL_RELOAD:
+		server_reload(server);
 		break;
 	case CHANNEL_SETTLED:
 		take_settled(server, message);

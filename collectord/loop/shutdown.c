@@ -11,6 +11,7 @@
 #include "collectord/service/log.h"
 #include "collectord/service/notify.h"
 #include "collectord/loop/peer.h"
+#include "collectord/loop/reload.h"
 #include "collectord/loop/runner.h"
 #include "collectord/loop/server.h"
 #include "collectord/loop/session.h"
@@ -132,13 +133,17 @@ static void stop_private(struct server *server)
 
 void stop_on_signal(struct server *server, int number)
 {
-	/* An interrupt from the terminal is meant for the job; its collector ends after it. */
-	if (number == SIGHUP || (number == SIGINT && server->private_session)) {
+	/* What comes from the terminal is meant for the job; its collector ends after it. */
+	if (server->private_session && (number == SIGHUP || number == SIGINT)) {
 		log_debug("%s ignored", strsignal(number));
 		return;
 	}
 	if (server->is_stopping)
 		return;
+	if (number == SIGHUP) {
+		server_reload(server);
+		return;
+	}
 	log_info("%s: committing what is here", strsignal(number));
 	if (server->private_session)
 		stop_private(server);

@@ -10,11 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "collectord/service/configured.h"
 #include "collectord/service/limit_options.h"
+#include "collectord/service/log.h"
 #include "proto/base/cleanup.h"
+#include "proto/base/limits.h"
 #include "proto/base/subordinate_uids.h"
 
 /* The C library looks it up by name, so it may not be hidden. */
@@ -76,17 +79,29 @@ static const struct argp_option options[] = {
 	{NULL, 0, NULL, 0, NULL, 0},
 };
 
-static uint64_t parse_number(
-	struct argp_state *state, const char *option, const char *text, uint64_t max)
+static error_t take_keep_free(struct config *config, struct argp_state *state, const char *text)
 {
-	uint64_t value;
-	char *end;
+	uint64_t mib;
+	error_t r = limit_options_number(state, "keep-free", text, UINT32_MAX, &mib);
 
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (end == text || *end || errno || text[0] == '-' || value > max)
-		argp_error(state, "--%s: not a number up to %" PRIu64 ": %s", option, max, text);
-	return value;
+	if (r)
+		return r;
+	config->has_keep_free = true;
+	config->keep_free_bytes = mib << 20;
+	return 0;
+}
+
+static error_t take_disk_wait(struct config *config, struct argp_state *state, const char *text)
+{
+	uint64_t seconds;
+	error_t r = limit_options_number(state, "disk-wait", text, 3600, &seconds);
+
+	if (r)
+		return r;
+	if (!seconds)
+		return configured_refuse(state, "disk-wait", "at least a second");
+	config->give_up_ms = 1000u * (unsigned)seconds;
+	return 0;
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -94,10 +109,11 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 	struct config *config = state->input;
 
 	if ((key == KEY_SOCKET || key == KEY_DB || key == KEY_DB_DIR) && !*argument)
-		argp_error(state, "%s: the name is empty",
-			key == KEY_SOCKET ? "--socket"
-			: key == KEY_DB	  ? "--db"
-					  : "--db-dir");
+		return configured_refuse(state,
+			key == KEY_SOCKET ? "socket"
+			: key == KEY_DB	  ? "db"
+					  : "db-dir",
+			"the name is empty");
 	switch (key) {
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &config->limits;
@@ -119,16 +135,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		config->is_private = true;
 		return 0;
 	case KEY_KEEP_FREE:
-		config->has_keep_free = true;
-		config->keep_free_bytes = parse_number(state, "keep-free", argument, UINT32_MAX)
-					  << 20;
-		return 0;
+		return take_keep_free(config, state, argument);
 	case KEY_DISK_WAIT:
-		config->give_up_ms =
-			1000u * (unsigned)parse_number(state, "disk-wait", argument, 3600);
-		if (!config->give_up_ms)
-			argp_error(state, "--disk-wait: at least a second");
-		return 0;
+		return take_disk_wait(config, state, argument);
 	case KEY_NETWORK_FS:
 		config->allow_network_fs = true;
 		return 0;
@@ -149,9 +158,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (config->db_file && config->db_dir)
-			argp_error(state, "--db and --db-dir exclude each other");
+			return configured_refuse(
+				state, NULL, "--db and --db-dir exclude each other");
 		if (config->private_session && !config->db_file)
-			argp_error(state, "--private-session needs --db FILE");
+			return configured_refuse(state, NULL, "--private-session needs --db FILE");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -173,15 +183,92 @@ static const struct argp argp = {
 	       "$XDG_CONFIG_HOME/rtl/rtl.conf.",
 };
 
+/* What the collector was started with: the options point into its words. */
+static struct configured started;
+
 void config_parse(struct config *config, int argc, char **argv)
 {
-	*config = (struct config){.service_uid = (uid_t)-1,
+	char why[CONFIG_FILE_WHY_BYTES];
+
+	*config = (struct config){.argc = argc,
+		.argv = argv,
+		.service_uid = (uid_t)-1,
 		.service_gid = (gid_t)-1,
 		.subuid_file = CONFIG_SUBUID_FILE,
 		.limits = LIMIT_UNSET_ALL};
 	argp_err_exit_status = 2;
-	argv = configured_arguments(options, &argc, argv);
-	argp_parse(&argp, argc, argv, 0, NULL, config);
+	configured_done(&started);
+	if (configured_read(options, argc, argv, &started, why) < 0) {
+		fprintf(stderr, "collectord: %s\n", why);
+		exit(argp_err_exit_status);
+	}
+	(void)configured_parse(&started, &argp, 0, config);
+}
+
+/* False, which was logged, if a file that was read as root cannot be read any more. */
+static bool can_read_again(void)
+{
+	for (size_t i = 0; i < started.file.files; i++) {
+		if (access(started.file.paths[i], R_OK) == 0 || errno == ENOENT)
+			continue;
+		log_error("%s: %s", started.file.paths[i], strerror(errno));
+		return false;
+	}
+	return true;
+}
+
+int config_reload(const struct config *config, struct config *ret)
+{
+	CLEANUP(configured_done) struct configured configured = {0};
+	struct config now = {.limits = LIMIT_UNSET_ALL};
+	char why[CONFIG_FILE_WHY_BYTES];
+
+	if (!can_read_again())
+		return -EINVAL;
+	if (configured_read(options, config->argc, config->argv, &configured, why) < 0) {
+		log_error("%s", why);
+		return -EINVAL;
+	}
+	if (configured_parse(&configured, &argp, ARGP_NO_EXIT | ARGP_NO_HELP, &now))
+		return -EINVAL;
+	*ret = *config;
+	ret->limits = now.limits;
+	ret->has_keep_free = now.has_keep_free;
+	ret->keep_free_bytes = now.keep_free_bytes;
+	return 0;
+}
+
+char *config_folder(const struct config *config)
+{
+	char *folder = strdup(config->store_path);
+	char *slash = folder && config->db_file ? strrchr(folder, '/') : NULL;
+
+	/* The path is absolute, so it has a slash. */
+	if (slash)
+		slash[slash == folder] = '\0';
+	return folder;
+}
+
+/* A user's own collector may fill the disk of that user; the service is a guest of the node. */
+static uint64_t keep_free(const struct config *config, const char *folder)
+{
+	struct statvfs fs;
+	uint64_t part;
+
+	if (config->has_keep_free)
+		return config->keep_free_bytes;
+	if (!config->is_service || statvfs(folder, &fs) < 0)
+		return 0;
+	part = (uint64_t)fs.f_blocks * fs.f_frsize / 20;
+	return part < STORE_KEEP_FREE_BYTES ? part : STORE_KEEP_FREE_BYTES;
+}
+
+struct store_limits config_limits(const struct config *config, const char *folder)
+{
+	return (struct store_limits){
+		.quota = limit_options_resolve(&config->limits, config->is_service, folder),
+		.keep_free_bytes = keep_free(config, folder),
+	};
 }
 
 /*

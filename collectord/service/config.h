@@ -18,6 +18,8 @@
 struct subuids;
 
 struct config {
+	int argc; /* of the command line */
+	char **argv;
 	const char *socket_path;     /* NULL: CONFIG_SYSTEM_SOCKET */
 	const char *db_file;	     /* --db: the one file for all sessions */
 	const char *db_dir;	     /* --db-dir */
@@ -49,6 +51,19 @@ struct config {
 
 /* Exits with a usage message on bad arguments, and after --help and --version (argp). */
 void config_parse(struct config *config, int argc, char **argv);
+
+/*
+ * Reads rtl.conf again: *@ret is @config with the limits that it has now, and shares its texts. The
+ * command line stands over them as before. -EINVAL: a file is wrong, which was logged. @ret may be
+ * @config itself.
+ */
+int config_reload(const struct config *config, struct config *ret);
+
+/* Returns the folder of the databases, which the caller frees; NULL: no memory. */
+char *config_folder(const struct config *config);
+
+/* Returns the limits that hold for a store in @folder, given or by default. */
+struct store_limits config_limits(const struct config *config, const char *folder);
 
 /*
  * Returns 0, -ENOMEM, or -ENOENT if there is no home directory to store under. Other errors are

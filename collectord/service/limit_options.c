@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/statvfs.h>
 
+#include "collectord/service/configured.h"
 #include "proto/base/limits.h"
 
 #define MIB   (1ull << 20)
@@ -89,18 +90,19 @@ static const char *name_option(int key)
 	return option->name;
 }
 
-static uint64_t parse_number(
-	struct argp_state *state, const struct number *number, const char *text)
+error_t limit_options_number(
+	struct argp_state *state, const char *option, const char *text, uint64_t max, uint64_t *ret)
 {
 	uint64_t value;
 	char *end;
 
 	errno = 0;
 	value = strtoull(text, &end, 10);
-	if (end == text || *end || errno || text[0] == '-' || value > number->max)
-		argp_error(state, "--%s: not a number up to %" PRIu64 ": %s",
-			name_option(number->key), number->max, text);
-	return value * number->unit;
+	if (end == text || *end || errno || text[0] == '-' || value > max)
+		return configured_refuse(
+			state, option, "not a number up to %" PRIu64 ": %s", max, text);
+	*ret = value;
+	return 0;
 }
 
 static uint64_t or_default(uint64_t given, uint64_t value)
@@ -109,32 +111,36 @@ static uint64_t or_default(uint64_t given, uint64_t value)
 }
 
 /* Rejects a burst that is smaller than one frame: such a bucket would never grant a frame. */
-static void check(struct argp_state *state, const struct quota_limits *limits)
+static error_t check(struct argp_state *state, const struct quota_limits *limits)
 {
 	uint64_t burst_s = or_default(limits->burst_s, QUOTA_BURST_S);
 	uint64_t rows = or_default(limits->records_per_s, 0);
 
 	if (!burst_s)
-		argp_error(state, "--quota-burst: at least a second");
-	else if (rows && rows * burst_s < FRAME_RECORDS_MAX)
-		argp_error(state, "--quota-rows times --quota-burst: at least %u records",
-			FRAME_RECORDS_MAX);
+		return configured_refuse(state, NULL, "--quota-burst: at least a second");
+	if (rows && rows * burst_s < FRAME_RECORDS_MAX)
+		return configured_refuse(state, NULL,
+			"--quota-rows times --quota-burst: at least %u records", FRAME_RECORDS_MAX);
+	return 0;
 }
 
 static error_t parse_option(int key, char *text, struct argp_state *state)
 {
 	struct quota_limits *limits = state->input;
 
-	if (key == ARGP_KEY_END) {
-		check(state, limits);
-		return 0;
+	if (key == ARGP_KEY_END)
+		return check(state, limits);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		uint64_t *field = (uint64_t *)((char *)limits + numbers[i].field);
+		error_t r;
+
+		if (numbers[i].key != key)
+			continue;
+		r = limit_options_number(state, name_option(key), text, numbers[i].max, field);
+		if (r == 0)
+			*field *= numbers[i].unit;
+		return r;
 	}
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-		if (numbers[i].key == key) {
-			*(uint64_t *)((char *)limits + numbers[i].field) =
-				parse_number(state, numbers + i, text);
-			return 0;
-		}
 	return ARGP_ERR_UNKNOWN;
 }
 

@@ -16,6 +16,10 @@
  */
 extern const struct argp limit_options;
 
+/* For a parser of the collector: 0, or the result of configured_refuse(). */
+error_t limit_options_number(struct argp_state *state, const char *option, const char *text,
+	uint64_t max, uint64_t *ret);
+
 #define LIMIT_UNSET UINT64_MAX
 #define LIMIT_UNSET_ALL                                                                            \
 	((struct quota_limits){LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET,    \

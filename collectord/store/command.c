@@ -42,6 +42,7 @@ struct command *command_free(struct command *command)
 	}
 	free(command->bytes);
 	free(command->text);
+	free(command->limits);
 	free(command);
 	return NULL;
 }

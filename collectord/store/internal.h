@@ -73,6 +73,7 @@ enum command_kind {
 	COMMAND_RECOVER,
 	COMMAND_GIVE_BACK,
 	COMMAND_WEIGH,
+	COMMAND_LIMITS,
 	COMMAND_FLUSH,
 };
 
@@ -100,11 +101,12 @@ struct command {
 	enum command_kind kind;
 	struct store_session *session; /* NULL: for the whole store */
 	struct store_process *process;
-	uint8_t *bytes;	     /* a Hello, or frames; owned */
-	size_t count;	     /* its bytes; UNSEEN: processes */
-	char *text;	     /* owned; for RECOVER a path */
-	struct flush *flush; /* FLUSH: the flush that it is a part of */
-	int memfd;	     /* owned; -1: none */
+	uint8_t *bytes;		     /* a Hello, or frames; owned */
+	size_t count;		     /* its bytes; UNSEEN: processes */
+	char *text;		     /* owned; for RECOVER a path */
+	struct store_limits *limits; /* owned; of LIMITS */
+	struct flush *flush;	     /* FLUSH: the flush that it is a part of */
+	int memfd;		     /* owned; -1: none */
 	enum store_ended how;
 	int exit_status;
 	bool was_unwatched; /* of a close */
@@ -391,6 +393,10 @@ void over_quota_check(struct store *store, struct store_database *database);
 uint64_t over_quota_next_ns(const struct store_database *database);
 /* Called when @session was opened in its database: sets whose quota applies. -ENOMEM. */
 int over_quota_open(struct store_session *session);
+/* True if some quota is set. */
+bool over_quota_has_any(const struct quota_limits *limits);
+/* Replaces the limits of all that this store has. */
+void over_quota_limit(struct store *store, const struct store_limits *limits);
 /* Called when its last session or its file closes: reports what was granted in all. */
 void over_quota_close(struct store *store, struct store_database *database);
 

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "collectord/catalog/free_space.h"
 #include "collectord/store/retention.h"
 #include "collectord/db/tenant_files.h"
 #include "collectord/store/internal.h"
@@ -95,6 +96,22 @@ void over_quota_check(struct store *store, struct store_database *database)
 uint64_t over_quota_next_ns(const struct store_database *database)
 {
 	return database->over_quota_ns ? database->over_quota_ns + CALM_NS : UINT64_MAX;
+}
+
+bool over_quota_has_any(const struct quota_limits *limits)
+{
+	return limits->records_per_s || limits->bytes_per_s || limits->disk_bytes ||
+	       limits->memory_bytes || limits->names_per_day;
+}
+
+void over_quota_limit(struct store *store, const struct store_limits *limits)
+{
+	quotas_limit(&store->quotas, &limits->quota);
+	/* Where there is none any more, the accounts that there are allow everything. */
+	store->has_quotas |= over_quota_has_any(&limits->quota);
+	if (store->room)
+		room_keep_free(store->room, limits->keep_free_bytes);
+	retention_limit(store, limits);
 }
 
 int over_quota_open(struct store_session *session)

@@ -181,6 +181,15 @@ static const char *explain(int error)
 				       : session_file_explain(error);
 }
 
+void retention_limit(struct store *store, const struct store_limits *limits)
+{
+	if (!store->retention)
+		return;
+	store->retention->limits = limits->quota;
+	store->retention->keep_free_bytes = limits->keep_free_bytes;
+	retention_hurry(store);
+}
+
 /* ---- removals ------------------------------------------------------------------------------ */
 
 static void finish(struct store *store, const char *database, int error)

@@ -15,11 +15,15 @@
 struct retention;
 struct store;
 struct store_config;
+struct store_limits;
 
 /* For a store with an index and a folder: sets store->retention. -ENOMEM, or the error of
  * realpath(). */
 int retention_new(struct store *store, const struct store_config *config);
 void retention_free(struct retention *retention);
+
+/* Replaces the limits, and makes the next step a pass. */
+void retention_limit(struct store *store, const struct store_limits *limits);
 
 /* Called at the start, before any session is opened: the index learns where its files are now,
  * removals that were under way are finished, and finished ones are answered. The error of

@@ -239,6 +239,10 @@ void turns_route(struct store *store, struct command *command)
 		retention_hurry(store);
 		command_free(command);
 		break;
+	case COMMAND_LIMITS:
+		over_quota_limit(store, command->limits);
+		command_free(command);
+		break;
 	case COMMAND_FLUSH:
 		route_flush(store, command);
 		break;

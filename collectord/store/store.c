@@ -387,9 +387,7 @@ int store_new(const struct store_config *config, struct store **ret)
 	store->tenant = config->neighbours ? config->neighbours->tenant : STORE_EVERYBODY;
 	store->neighbours = config->neighbours;
 	quotas_init(&store->quotas, &config->limits);
-	store->has_quotas = config->limits.records_per_s || config->limits.bytes_per_s ||
-			    config->limits.disk_bytes || config->limits.memory_bytes ||
-			    config->limits.names_per_day;
+	store->has_quotas = over_quota_has_any(&config->limits);
 	store->answer_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (store->answer_fd < 0)
 		r = -errno;
@@ -484,6 +482,20 @@ int store_give_back(struct store *store, bool is_room)
 {
 	return store_post(
 		store, command_new(is_room ? COMMAND_GIVE_BACK : COMMAND_WEIGH, NULL, NULL));
+}
+
+int store_limit(struct store *store, const struct store_limits *limits)
+{
+	struct command *command = command_new(COMMAND_LIMITS, NULL, NULL);
+
+	if (command) {
+		command->limits = malloc(sizeof(*limits));
+		if (command->limits)
+			*command->limits = *limits;
+		else
+			command = command_free(command);
+	}
+	return store_post(store, command);
 }
 
 int store_recover(struct store *store, const char *path)

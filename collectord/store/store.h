@@ -62,6 +62,12 @@ struct store_neighbours {
 	void (*indexed)(void *data, const char *database);
 };
 
+/* What may change while the store runs. */
+struct store_limits {
+	struct quota_limits quota;
+	uint64_t keep_free_bytes; /* as in struct store_config */
+};
+
 struct store_config {
 	/* Lists every session of the store, or of the tenant. NULL: none (private collector). */
 	const char *index_path;
@@ -120,6 +126,12 @@ uint64_t store_beats(struct store *store);
  * LEFT_DONE. -ENOMEM.
  */
 int store_recover(struct store *store, const char *path);
+
+/*
+ * Replaces the limits of all users, those of open sessions too, after the commands queued before.
+ * A session that was opened while there was no quota at all keeps none. -ENOMEM.
+ */
+int store_limit(struct store *store, const struct store_limits *limits);
 
 /* Starts a pass of retention, because the neighbours have changed. @is_room: sessions that store
  * need the room. -ENOMEM. */

@@ -51,6 +51,7 @@ struct worker {
 	bool has_been_told; /* the refusal of the tenant was logged */
 	bool was_refused;   /* connections of the tenant were closed since its worker ended */
 	bool is_unlisted;   /* the index writer still has to be told to copy its whole index */
+	bool is_stale;	    /* it still has to be told to read the configuration again */
 	bool is_settling;
 	uint64_t settle_number;
 	uint64_t round; /* the round for which it waits until all connections are accepted ... */
@@ -78,7 +79,8 @@ struct indexer {
 };
 
 struct supervisor {
-	const struct config *config;
+	const struct config *config; /* as it was given, or: */
+	struct config *reloaded;     /* owned; NULL: not yet */
 	struct listen_sockets *sockets;
 	supervisor_work work;
 	int reserve; /* passed to each worker; -1: none */
@@ -151,6 +153,9 @@ bool workers_ended(struct supervisor *s, pid_t pid, int status);
 
 /* Kills the workers that show no sign of life. */
 void workers_watch(struct supervisor *s, uint64_t now_ns);
+
+/* Has the workers read the configuration again. A new worker has s->config. */
+void workers_reload(struct supervisor *s);
 
 void workers_stop(struct supervisor *s);
 /* True if a worker has not ended, not counting those that were given up. */

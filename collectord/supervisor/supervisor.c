@@ -81,6 +81,21 @@ static void stop(struct supervisor *s, int number)
 	workers_stop(s);
 }
 
+static void reload(struct supervisor *s)
+{
+	if (s->is_stopping)
+		return;
+	if (!s->reloaded)
+		s->reloaded = malloc(sizeof(*s->reloaded));
+	if (!s->reloaded || config_reload(s->config, s->reloaded) < 0) {
+		log_error("not reloaded: quotas and retention stay as they are");
+		return;
+	}
+	s->config = s->reloaded;
+	workers_reload(s);
+	log_info("reloaded: quotas and retention are those of rtl.conf as it is now");
+}
+
 static void take_signals(struct supervisor *s)
 {
 	struct signalfd_siginfo info;
@@ -88,7 +103,9 @@ static void take_signals(struct supervisor *s)
 	while (read(s->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			reap(s);
-		else if (info.ssi_signo != SIGHUP)
+		else if (info.ssi_signo == SIGHUP)
+			reload(s);
+		else
 			stop(s, (int)info.ssi_signo);
 	}
 }
@@ -236,6 +253,7 @@ int supervisor_run(const struct config *config, struct listen_sockets *sockets, 
 	for (struct acceptor *a = s.acceptors; a < s.acceptors + ACCEPTORS_MAX; a++)
 		close_p(&a->channel);
 	close_p(&s.signal_fd);
+	free(s.reloaded);
 	ledger_free(s.ledger);
 	log_done();
 	return s.exit_code;

@@ -598,6 +598,21 @@ static void give_up(struct supervisor *s, struct worker *worker)
 		refuse(s, worker, "its worker does not end");
 }
 
+/* A worker whose channel is full is told later. */
+static void check_stale(struct worker *worker)
+{
+	if (worker->is_stale && is_running(worker) && tell(worker, CHANNEL_RELOAD, 0, -1) == 0)
+		worker->is_stale = false;
+}
+
+void workers_reload(struct supervisor *s)
+{
+	for (struct worker *w = s->workers; w; w = w->next) {
+		w->is_stale = is_running(w);
+		check_stale(w);
+	}
+}
+
 void workers_watch(struct supervisor *s, uint64_t now_ns)
 {
 	/*
@@ -611,6 +626,7 @@ void workers_watch(struct supervisor *s, uint64_t now_ns)
 		uint64_t beat_ns = atomic_load(&w->page->beat_ns);
 
 		check_round(s, w);
+		check_stale(w);
 		if (beat_ns < s->awake_ns)
 			beat_ns = s->awake_ns;
 		if (!is_running(w) || now_ns <= beat_ns || now_ns - beat_ns <= GIVE_UP_NS)

@@ -11,8 +11,21 @@
 
 #include "proto/base/cleanup.h"
 
-static const char *const sections[] = {
-	"run", "stat", "service", "quota", "retention", "metrics", "cluster"};
+/* What is wrong with a line, without its place. */
+#define WRONG_BYTES 256
+
+static const struct section {
+	const char *name;
+	bool is_taken; /* a program has keys for it */
+} sections[] = {
+	{"run", true},
+	{"stat", true},
+	{"service", true},
+	{"quota", true},
+	{"retention", true},
+	{"metrics", false},
+	{"cluster", false},
+};
 
 void config_file_done(struct config_file *file)
 {
@@ -94,11 +107,11 @@ static char *trim(char *text)
 	return text;
 }
 
-static const char *find_section(const char *name)
+static const struct section *find_section(const char *name)
 {
 	for (size_t i = 0; i < sizeof(sections) / sizeof(*sections); i++)
-		if (!strcmp(name, sections[i]))
-			return sections[i];
+		if (!strcmp(name, sections[i].name))
+			return sections + i;
 	return NULL;
 }
 
@@ -127,72 +140,102 @@ static int add(struct config_file *file, const struct config_setting *setting)
 	return 0;
 }
 
-/* What is wrong with a line; NULL: nothing. @first: of this file's settings. */
-static const char *take_line(
-	struct config_file *file, size_t first, char *line, struct config_setting *at)
-{
-	char *equals;
+/* Where in a file the parser is. */
+struct place {
+	size_t first; /* of this file's settings */
+	const struct section *section;
+	struct config_setting setting;
+};
 
+static int wrong(char why[WRONG_BYTES], const char *what)
+{
+	snprintf(why, WRONG_BYTES, "%s", what);
+	return -EINVAL;
+}
+
+static int take_section(struct place *at, char *line, char why[WRONG_BYTES])
+{
+	size_t length = strlen(line);
+
+	if (line[length - 1] != ']')
+		return wrong(why, "a section ends with ]");
+	line[length - 1] = '\0';
+	at->section = find_section(trim(line + 1));
+	if (!at->section)
+		return wrong(why, "sections are run, stat, service, quota, retention, metrics "
+				  "and cluster");
+	at->setting.section = at->section->name;
+	return 0;
+}
+
+static int take_setting(
+	struct config_file *file, struct place *at, char *line, char why[WRONG_BYTES])
+{
+	struct config_setting *setting = &at->setting;
+	char *equals = strchr(line, '=');
+
+	if (!equals)
+		return wrong(why, "neither [section] nor key = value");
+	if (!at->section)
+		return wrong(why, "it stands before any [section]");
+	*equals = '\0';
+	setting->key = trim(line);
+	setting->value = trim(equals + 1);
+	if (!*setting->key || strspn(setting->key, "abcdefghijklmnopqrstuvwxyz0123456789-") !=
+				      strlen(setting->key))
+		return wrong(why, "a key is the long name of an option");
+	if (!at->section->is_taken) {
+		snprintf(why, WRONG_BYTES, "[%s] has no key %s; no program takes this section yet",
+			setting->section, setting->key);
+		return -EINVAL;
+	}
+	if (!*setting->value)
+		return wrong(why, "the value is missing");
+	if (find(file, at->first, setting))
+		return wrong(why, "this key is given twice");
+	return add(file, setting) ? wrong(why, "out of memory") : 0;
+}
+
+static int take_line(struct config_file *file, struct place *at, char *line, char why[WRONG_BYTES])
+{
 	line = trim(line);
 	if (!*line || *line == '#' || *line == ';')
-		return NULL;
-	if (*line == '[') {
-		size_t length = strlen(line);
+		return 0;
+	return *line == '[' ? take_section(at, line, why) : take_setting(file, at, line, why);
+}
 
-		if (line[length - 1] != ']')
-			return "a section ends with ]";
-		line[length - 1] = '\0';
-		at->section = find_section(trim(line + 1));
-		return at->section ? NULL
-				   : "sections are run, stat, service, quota, retention, metrics "
-				     "and cluster";
+int config_file_take(
+	struct config_file *file, char *path, char *text, char why[CONFIG_FILE_WHY_BYTES])
+{
+	struct place at = {.first = file->count, .setting.path = path};
+	char what[WRONG_BYTES];
+	char *next;
+
+	file->paths[file->files] = path;
+	file->texts[file->files++] = text;
+	for (char *line = text; line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		at.setting.line++;
+		if (take_line(file, &at, line, what) == 0)
+			continue;
+		snprintf(why, CONFIG_FILE_WHY_BYTES, "%s:%u: %s", path, at.setting.line, what);
+		return -EINVAL;
 	}
-	equals = strchr(line, '=');
-	if (!equals)
-		return "neither [section] nor key = value";
-	if (!at->section)
-		return "it stands before any [section]";
-	*equals = '\0';
-	at->key = trim(line);
-	at->value = trim(equals + 1);
-	if (!*at->key ||
-		strspn(at->key, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(at->key))
-		return "a key is the long name of an option";
-	if (!*at->value)
-		return "the value is missing";
-	if (find(file, first, at))
-		return "this key is given twice";
-	return add(file, at) ? "out of memory" : NULL;
+	return 0;
 }
 
 static int read_file(
 	struct config_file *file, char *path, bool is_system, char why[CONFIG_FILE_WHY_BYTES])
 {
-	struct config_setting at = {.path = path};
-	size_t first = file->count;
-	char *text, *next;
+	char *text;
 	int r = read_text(path, is_system, &text, why);
 
-	if (r < 0 || !text) {
-		free(path);
-		return r;
-	}
-	file->paths[file->files] = path;
-	file->texts[file->files++] = text;
-	for (char *line = text; line; line = next) {
-		const char *wrong;
-
-		next = strchr(line, '\n');
-		if (next)
-			*next++ = '\0';
-		at.line++;
-		wrong = take_line(file, first, line, &at);
-		if (!wrong)
-			continue;
-		snprintf(why, CONFIG_FILE_WHY_BYTES, "%s:%u: %s", path, at.line, wrong);
-		return -EINVAL;
-	}
-	return 0;
+	if (r == 0 && text)
+		return config_file_take(file, path, text, why);
+	free(path);
+	return r;
 }
 
 int config_file_read(struct config_file *ret, char why[CONFIG_FILE_WHY_BYTES])

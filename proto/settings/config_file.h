@@ -10,7 +10,7 @@
  *   strict = yes
  *
  * A key is the long name of an option of what its section is for, whose owner knows its keys; a
- * flag is yes or no. Nothing follows a value. Any thread; prints nothing.
+ * section that no program takes yet has none. A flag is yes or no. Nothing follows a value. Any thread; prints nothing.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,6 +37,10 @@ struct config_file {
  * a file that cannot be read, likewise. @ret is good for config_file_done() in either case.
  */
 int config_file_read(struct config_file *ret, char why[CONFIG_FILE_WHY_BYTES]);
+/* Adds the settings of @text, which stands at @path, to @file, which owns both from here on, and
+ * has less than two. -EINVAL as above. */
+int config_file_take(
+	struct config_file *file, char *path, char *text, char why[CONFIG_FILE_WHY_BYTES]);
 void config_file_done(struct config_file *file);
 
 /* A later one of the same section and key stands over this one. */

@@ -26,7 +26,7 @@ HEADER = "/usr/include/x86_64-linux-gnu/asm/unistd_64.h"
 
 # What is not about the sandbox, or is held below whatever the value.
 PASSED_OVER = {
-    "Type", "EnvironmentFile", "ExecStart", "WatchdogSec", "Restart", "RestartSec", "TimeoutStopSec",
+    "Type", "EnvironmentFile", "ExecStartPre", "ExecStart", "ExecReload", "WatchdogSec", "Restart", "RestartSec", "TimeoutStopSec",
     "KillMode", "OOMPolicy", "TasksMax",
     "FileDescriptorStoreMax", "NotifyAccess", "MemoryMax", "OOMScoreAdjust",
     "StateDirectory", "StateDirectoryMode", "RemoveIPC", "KeyringMode", "IPAddressDeny"}

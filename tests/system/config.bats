@@ -86,10 +86,22 @@ mode_of() { # mode_of [OPTION...]: in which a job is recorded
 		[run]\nmode =\n|2: the value is missing
 		[run]\nmode = full\nmode = hip\n|3: this key is given twice
 		[run]\n-o = x\n|2: [run] has no key -o
+		[metrics]\nport = 9\n|2: [metrics] has no key port; no program takes this section yet
+		[run]\nmode = full\n[cluster]\nstore = /x\n|4: [cluster] has no key store
 	END
 	configure <<<$'[stat]\ncounts = 3'
 	run -2 "$rtl" stat
 	[[ $output == "rtl: stat: $XDG_CONFIG_HOME/rtl/rtl.conf:2: [stat] has no key counts"* ]]
+	# A value, by the verb that takes it.
+	configure <<<$'[run]\nquiet = yes\nmode = fuller'
+	run -125 "$rtl" run -o t.db -- touch started
+	[[ $output == "rtl: run: $XDG_CONFIG_HOME/rtl/rtl.conf:3: --mode fuller: none of lite, "* ]]
+	run -125 "$rtl" run -o t.db --mode fullest -- touch started
+	[[ $output == "rtl: run: --mode fullest: none of lite, "* || $output == "rtl: run: $XDG_CONFIG_HOME/rtl/rtl.conf:3: "* ]]
+	[ ! -e started ]
+	configure <<<$'[stat]\ninterval = soon'
+	run -2 "$rtl" stat
+	[[ $output == "rtl: stat: $XDG_CONFIG_HOME/rtl/rtl.conf:2: --interval soon: "* ]]
 	# Of other sections the collector knows the keys.
 	configure <<<$'[stat]\ncount = 1\n[service]\nwhatever = 1'
 	run -0 "$rtl" config
@@ -170,10 +182,74 @@ mode_of() { # mode_of [OPTION...]: in which a job is recorded
 		[quota]\nverbose = yes\n|2: [quota] has no key verbose
 		[retention]\n\nkeep-weeks = 7\n|3: [retention] has no key keep-weeks
 		[service]\nverbose = 1\n|2: verbose is yes or no, not 1
+		[quota]\nquota-rows = many\n|2: quota-rows: not a number up to 1000000000: many
+		[retention]\nkeep-free = 5\nkeep-days = -1\n|3: keep-days: not a number up to 36500: -1
+		[service]\ndisk-wait = 0\n|2: disk-wait: at least a second
 	END
-	configure <<<$'[quota]\nquota-rows = many'
+	# What two settings are together has no line.
+	configure <<<$'[quota]\nquota-rows = 3'
 	run -2 "$collectord" --check
+	[[ $output == "collectord: --quota-rows times --quota-burst: at least "* ]]
+	run -2 "$collectord" --quota-rows many --check
+	[[ $output == *"--quota-rows: not a number"*many* ]]
 	# What belongs to the verbs is theirs.
 	configure <<<$'[run]\nbogus = 1'
 	run -0 "$collectord" --check
+}
+
+# reloads [OPTION...]: a collector with these options takes what rtl.conf says now, and a wrong file changes nothing.
+reloads() {
+	local service ran
+	configure <<<$'[retention]\nkeep-sessions = 9'
+	mkdir -p store
+	"$collectord" --socket "$work/c.sock" --db-dir "$work/store" "$@" >collector.log 2>&1 3>&- &
+	service=$!
+	pids+=($service)
+	wait_until listens "$work/c.sock"
+	job() { RTL_JOB_ID=$1 "$rtl" run -q --socket "$work/c.sock" --device soft -- "${@:2}" >out 2>err; }
+	job first "$demo" --ranks 1 --steps 1
+	job second "$demo" --ranks 1 --steps 1
+	# While a job is open, so that its worker has to be told.
+	mkfifo gate
+	job third sh -c '"$0" --ranks 1 --steps 1; touch ran; read line <gate' "$demo" 3>&- &
+	local runner=$!
+	pids+=($runner)
+	wait_until test -e ran
+	configure <<<$'[retention]\nkeep-sessions = 1\nkeep-weeks = 2'
+	kill -HUP $service
+	wait_until grep -q 'not reloaded: quotas and retention stay as they are' collector.log
+	grep -q "$XDG_CONFIG_HOME/rtl/rtl.conf:3: \[retention\] has no key keep-weeks" collector.log
+	configure <<<$'[quota]\nquota-names = some'
+	kill -HUP $service
+	wait_until grep -q "$XDG_CONFIG_HOME/rtl/rtl.conf:2: quota-names: not a number" collector.log
+	count() { [ "$(find store -name '*.db' ! -name index.db | wc -l)" -eq "$1" ]; }
+	count 3
+	configure <<<$'[quota]\nquota-names = 1\n[retention]\nkeep-sessions = 1'
+	kill -HUP $service
+	wait_until grep -q ': reloaded: quotas and retention are those of rtl.conf as it is now' collector.log
+	# The first of the two that were closed goes.
+	wait_until count 2
+	[ "$(overflows "$(db_of third)")" -eq 0 ]
+	echo go >gate
+	wait $runner
+	# Its names are more than one.
+	job fourth "$demo" --ranks 1 --steps 1
+	[ "$(overflows "$(db_of fourth)")" -gt 0 ]
+	kill -TERM $service
+	wait $service
+}
+db_of() { # db_of JOB
+	local db
+	for db in $(find store -name '*.db' ! -name index.db); do
+		[ "$(sql "$db" 'SELECT job FROM rtl_session')" != "$1" ] || echo "$db"
+	done
+}
+overflows() { sql "$1" "SELECT count(*) FROM rtl_kernel WHERE name LIKE '%<name-overflow>%'"; }
+
+@test "SIGHUP gives the workers of a service the quotas and the retention of rtl.conf, and a wrong file changes nothing" {
+	reloads
+}
+
+@test "SIGHUP gives a collector of one user the quotas and the retention of rtl.conf, and a wrong file changes nothing" {
+	reloads --private
 }

@@ -114,6 +114,13 @@ int store_flush(struct store *store, uid_t uid, void *owner)
 	return 0;
 }
 
+int store_limit(struct store *store, const struct store_limits *limits)
+{
+	(void)store;
+	(void)limits;
+	return 0;
+}
+
 int store_give_back(struct store *store, bool is_room)
 {
 	(void)store;
@@ -321,8 +328,7 @@ void store_process_stat(const struct store_process *process, struct store_proces
 }
 
 /* Hello's stands. */
-bool store_process_rank(
-	const struct store_process *process, bool *ret_has_rank, uint32_t *ret_rank)
+bool store_process_rank(const struct store_process *process, bool *ret_has_rank, uint32_t *ret_rank)
 {
 	(void)process;
 	(void)ret_has_rank;

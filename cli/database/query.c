@@ -484,6 +484,13 @@ int query_ask_of(struct query *query, const char *name, int64_t number, struct q
 	return r;
 }
 
+void query_ask_again(struct query_rows *rows, int64_t number)
+{
+	(void)sqlite3_reset(rows->statement); /* its error is that of the last step */
+	if (sqlite3_bind_parameter_count(rows->statement))
+		(void)sqlite3_bind_int64(rows->statement, 1, number);
+}
+
 static int do_statements(struct query *query, const char *sql, const int64_t *numbers, size_t count)
 {
 	while (sql && *sql) {

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "cli/export/format.h"
@@ -356,6 +357,31 @@ static int put_range(struct export_writer *w, const struct export_range *range)
 	return 0;
 }
 
+static int put_metric(struct export_writer *w, const struct export_metric *metric)
+{
+	CLEANUP(free_p) char *name = export_json(metric->name);
+	const struct place place = {.process = metric->process,
+		.gpu_id = NO_GPU,
+		.start_ns = metric->time_ns,
+		.end_ns = metric->time_ns};
+	int r;
+
+	if (!name)
+		return -ENOMEM;
+	if (!is_possible(&place) || !isfinite(metric->value)) {
+		w->lost[EXPORT_IMPOSSIBLE]++;
+		return 0;
+	}
+	r = name_process(w, &place);
+	if (r)
+		return r;
+	begin_event(w);
+	fprintf(w->to, "{\"ph\":\"C\",\"pid\":%" PRId64 ",\"tid\":0,\"ts\":", pid_of(&place));
+	export_put_us(w->to, metric->time_ns);
+	fprintf(w->to, ",\"name\":%s,\"args\":{\"value\":%.17g}}", name, metric->value);
+	return 0;
+}
+
 /* ---- the document --------------------------------------------------------------------------- */
 
 static int begin(struct export_writer *w)
@@ -397,6 +423,7 @@ const struct export_format export_chrome_json = {
 	.copy = put_copy,
 	.call = put_call,
 	.range = put_range,
+	.metric = put_metric,
 	.end = end,
 	.done = done,
 };

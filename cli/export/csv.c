@@ -10,7 +10,16 @@
 
 #include "cli/export/format.h"
 
-enum { CSV_KERNELS, CSV_COPIES, CSV_CALLS, CSV_RANGES, CSV_PROCESSES, CSV_GPUS, CSV_FILES };
+enum {
+	CSV_KERNELS,
+	CSV_COPIES,
+	CSV_CALLS,
+	CSV_RANGES,
+	CSV_METRICS,
+	CSV_PROCESSES,
+	CSV_GPUS,
+	CSV_FILES
+};
 
 static const struct {
 	const char *name, *columns;
@@ -29,6 +38,7 @@ static const struct {
 		"arguments,comm,comm_rank,comm_size,seq,count,bytes,datatype,peer"},
 	[CSV_RANGES] = {"ranges.csv",
 		"roctxId,process_id,rank,pid,tid,kind,text,start_ns,end_ns,parent"},
+	[CSV_METRICS] = {"metrics.csv", "roctxId,process_id,rank,pid,name,time_ns,value"},
 	[CSV_PROCESSES] = {"processes.csv", "process_id,rank,world_size,pid,host,exe,command,start_"
 					    "ns,simulated,complete,completeness"},
 	[CSV_GPUS] = {"gpus.csv", "gpuId,kfd_node,bdf,unique_id,gfx,name"},
@@ -176,6 +186,17 @@ static int put_range(struct export_writer *w, const struct export_range *range)
 	return 0;
 }
 
+static int put_metric(struct export_writer *w, const struct export_metric *metric)
+{
+	FILE *to = file_of(w, CSV_METRICS);
+
+	put_process(to, metric->id, metric->process);
+	put_text_cell(to, metric->name);
+	put_cell(to, true, metric->time_ns);
+	fprintf(to, ",%.17g\n", metric->value);
+	return 0;
+}
+
 static void put_processes(const struct export_writer *w)
 {
 	const struct export_source *source = w->source;
@@ -264,13 +285,14 @@ const struct export_format export_csv = {
 	.use = "docs/formats.md has the columns",
 	.kind = EXPORT_FOLDER,
 	.files = (const char *const[]){"kernels.csv", "copies.csv", "calls.csv", "ranges.csv",
-		"processes.csv", "gpus.csv", NULL},
+		"metrics.csv", "processes.csv", "gpus.csv", NULL},
 	.state_bytes = sizeof(struct csv),
 	.begin = begin,
 	.kernel = put_kernel,
 	.copy = put_copy,
 	.call = put_call,
 	.range = put_range,
+	.metric = put_metric,
 	.end = end,
 	.done = done,
 };

@@ -27,6 +27,7 @@ enum export_loss {
 	EXPORT_CALLS,
 	EXPORT_RANGES,
 	EXPORT_OPS,
+	EXPORT_METRICS,
 	EXPORT_COLLECTIVES, /* the collectives of a launch after its first */
 	EXPORT_RANKS,	    /* processes without a rank, if the format has one file per rank */
 	EXPORT_OUTSIDE,	    /* outside of all steps */
@@ -107,6 +108,14 @@ struct export_op {
 	const char *shapes, *types, *inputs; /* JSON; NULL: unknown */
 };
 
+/* A number of a program at a time: of a mark, or of an import. */
+struct export_metric {
+	const struct export_process *process;
+	const char *name; /* UTF-8 */
+	int64_t name_id, id, time_ns;
+	double value;
+};
+
 enum export_kind {
 	EXPORT_FILE,	 /* a stream; "-" is stdout, and a name in .gz is compressed */
 	EXPORT_FOLDER,	 /* a folder of streams */
@@ -151,6 +160,7 @@ struct export_format {
 	int (*call)(struct export_writer *writer, const struct export_call *call);
 	int (*range)(struct export_writer *writer, const struct export_range *range);
 	int (*op)(struct export_writer *writer, const struct export_op *op);
+	int (*metric)(struct export_writer *writer, const struct export_metric *metric);
 	int (*end)(struct export_writer *writer);
 	void (*done)(struct export_writer *writer); /* frees what state holds, at any stage */
 };

@@ -2,8 +2,10 @@
 #include "cli/export/pass.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/array.h"
 #include "cli/base/progress.h"
 #include "cli/base/wrapping.h"
 #include "proto/base/cleanup.h"
@@ -23,15 +25,25 @@ struct pass {
 	bool has_collectives, takes_ops;
 	/* Of the last launch that was looked up, because a launch has many kernels. */
 	int64_t launch;
-	char datatype[32];
-	struct export_collective collective;
-	bool is_collective;
+	struct launched *launched;
+	size_t launched_count;
+	bool is_of_kernels;	  /* each was told by a kernel of its own */
+	struct query_rows *asked; /* prepared once, since there may be a launch for each kernel */
+	struct idmap given;	  /* by launch: how many of its collectives its kernels have */
 	uint64_t rows;
+};
+
+/* A collective, with those of its texts that are needed after its row. */
+struct launched {
+	struct export_collective collective;
+	char datatype[32];
 };
 
 static void pass_done(struct pass *pass)
 {
-	(void)pass;
+	query_rows_free_p(&pass->asked);
+	idmap_done(&pass->given);
+	free(pass->launched);
 	progress_end();
 }
 
@@ -126,42 +138,78 @@ static struct export_collective read_collective(
 	};
 }
 
-/* Reads the first collective of the launch and counts the others. Copies the texts that are needed
- * after the row. */
-static int read_collectives(struct pass *pass, int64_t launch)
+static int ask_collectives(struct pass *pass, int64_t launch)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	struct query *query = pass->source->query;
-	int r = query_ask_of(query,
+
+	if (pass->asked) {
+		query_ask_again(pass->asked, launch);
+		return 0;
+	}
+	return query_ask_of(query,
 		query_schema(query) >= SCHEMA_IMPORTS ? "export_launched_collectives_imported"
 						      : "export_launched_collectives",
-		launch, &rows);
+		launch, &pass->asked);
+}
 
-	pass->is_collective = false;
-	while (!r && (r = query_next(rows)) > 0) {
+static int add_launched(struct pass *pass, const struct export_name *function)
+{
+	const struct query_rows *rows = pass->asked;
+	struct launched *grown = grow_by_one(pass->launched, pass->launched_count, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	pass->launched = grown;
+	grown += pass->launched_count++;
+	grown->collective = read_collective(rows, 2, query_integer(rows, 0), function);
+	snprintf(grown->datatype, sizeof(grown->datatype), "%s",
+		grown->collective.datatype ? grown->collective.datatype : "");
+	grown->collective.reduction = NULL;
+	return 0;
+}
+
+/* Reads the collectives of the launch. A launch that calls told of has its first one, and how many
+ * there are. */
+static int read_collectives(struct pass *pass, int64_t launch)
+{
+	int r = ask_collectives(pass, launch);
+
+	pass->launched_count = 0;
+	while (!r && (r = query_next(pass->asked)) > 0) {
 		const struct export_name *function =
-			export_name_find(&pass->source->functions, query_integer(rows, 1));
+			export_name_find(&pass->source->functions, query_integer(pass->asked, 1));
 
 		r = 0;
-		if (pass->is_collective) {
-			pass->collective.in_launch++;
-			continue;
-		}
-		if (!function)
-			continue;
-		pass->collective = read_collective(rows, 2, query_integer(rows, 0), function);
-		snprintf(pass->datatype, sizeof(pass->datatype), "%s",
-			pass->collective.datatype ? pass->collective.datatype : "");
-		pass->collective.datatype = pass->collective.datatype ? pass->datatype : NULL;
-		pass->collective.reduction = NULL;
-		pass->is_collective = true;
+		pass->is_of_kernels = query_integer(pass->asked, 11);
+		if (pass->launched_count && !pass->is_of_kernels)
+			pass->launched->collective.in_launch++;
+		else if (function || pass->is_of_kernels)
+			r = add_launched(pass, function);
 	}
 	return r;
+}
+
+/* Returns the index of the kernel's collective in launched. */
+static int place_in_launch(struct pass *pass, size_t *ret)
+{
+	uint32_t *given;
+
+	*ret = 0;
+	if (!pass->is_of_kernels || pass->launched_count < 2)
+		return 0;
+	given = idmap_at(&pass->given, pass->launch);
+	if (!given)
+		return -ENOMEM;
+	*ret = *given == IDMAP_NONE ? 0 : *given;
+	*given = (uint32_t)*ret + 1;
+	return 0;
 }
 
 static int find_collective(struct pass *pass, struct export_kernel *kernel)
 {
 	int64_t launch = kernel->process->id << 40 | kernel->call;
+	struct launched *launched;
+	size_t at = 0;
 	int r = 0;
 
 	if (!pass->has_collectives || kernel->call <= 0 || !kernel->name->is_communication)
@@ -170,9 +218,16 @@ static int find_collective(struct pass *pass, struct export_kernel *kernel)
 		r = read_collectives(pass, launch);
 		pass->launch = launch;
 	}
-	if (!r && pass->is_collective)
-		kernel->collective = &pass->collective;
-	return r;
+	if (!r)
+		r = place_in_launch(pass, &at);
+	if (r || at >= pass->launched_count)
+		return r;
+	launched = pass->launched + at;
+	if (launched->collective.datatype)
+		launched->collective.datatype = launched->datatype;
+	if (launched->collective.function)
+		kernel->collective = &launched->collective;
+	return 0;
 }
 
 static int give_kernel(struct pass *pass, const struct query_rows *row)
@@ -371,6 +426,23 @@ static int give_op(struct pass *pass, const struct query_rows *row)
 	return name ? GIVE(pass, op, &op, EXPORT_OPS) : -ENOMEM;
 }
 
+static int give_metric(struct pass *pass, const struct query_rows *row)
+{
+	CLEANUP(free_p) char *name = NULL;
+	struct export_metric metric = {
+		.process = find_process(pass, query_integer(row, 0)),
+		.name_id = query_integer(row, 1),
+		.id = query_integer(row, 3),
+		.time_ns = query_integer(row, 4),
+		.value = query_real(row, 5),
+	};
+
+	if (!metric.process || !takes_times(pass, metric.time_ns, metric.time_ns))
+		return 0;
+	metric.name = name = export_clean(query_text(row, 2));
+	return name ? GIVE(pass, metric, &metric, EXPORT_METRICS) : -ENOMEM;
+}
+
 static int count_outstanding(struct pass *pass, const struct query_rows *row)
 {
 	const struct export_process *process = find_process(pass, query_integer(row, 0));
@@ -425,6 +497,8 @@ int export_pass(struct export_writer *writers, size_t count)
 		r = give_rows(&pass, "export_calls", give_call);
 	if (!r)
 		r = give_rows(&pass, "export_markers", give_range);
+	if (!r)
+		r = give_rows(&pass, "export_samples", give_metric);
 	if (!r && query_schema(query) >= SCHEMA_IMPORTS)
 		r = give_rows(&pass,
 			query_schema(query) >= SCHEMA_OP_INPUTS ? "export_ops_with_inputs"

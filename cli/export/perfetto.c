@@ -591,8 +591,49 @@ static int put_copy(struct export_writer *w, const struct export_copy *copy)
 
 /* ---- the trace ------------------------------------------------------------------------------ */
 
+/*
+ * Tells what the GPUs are. Readers take the place in the list for the number of the GPU, so one
+ * that is not known has an entry without a name.
+ */
+static int put_gpus(struct export_writer *w)
+{
+	const struct export_source *source = w->source;
+	RtlPerfetto__TracePacket packet = RTL_PERFETTO__TRACE_PACKET__INIT;
+	RtlPerfetto__GpuInfo info = RTL_PERFETTO__GPU_INFO__INIT;
+	CLEANUP(free_p) RtlPerfetto__GpuInfo__Gpu *gpus = NULL;
+	CLEANUP(free_p) RtlPerfetto__GpuInfo__Gpu **pointers = NULL;
+	int64_t last = source->gpu_count ? source->gpus[source->gpu_count - 1].id : -1;
+
+	if (last < 0 || last >= GPUS_MAX)
+		return 0;
+	gpus = calloc((size_t)last + 1, sizeof(*gpus));
+	pointers = calloc((size_t)last + 1, sizeof(*pointers));
+	if (!gpus || !pointers)
+		return -ENOMEM;
+	for (int64_t i = 0; i <= last; i++) {
+		const struct export_gpu *gpu = export_gpu_find(source, i);
+
+		pointers[i] = gpus + i;
+		rtl_perfetto__gpu_info__gpu__init(gpus + i);
+		if (!gpu)
+			continue;
+		gpus[i].name = gpus[i].model = *gpu->name ? gpu->name : NULL;
+		gpus[i].architecture = *gpu->gfx ? gpu->gfx : NULL;
+		gpus[i].pci_bdf = *gpu->bdf ? gpu->bdf : NULL;
+		gpus[i].vendor = *gpu->gfx ? (char *)"AMD" : NULL;
+	}
+	info.gpus = pointers;
+	info.n_gpus = (size_t)last + 1;
+	packet.has_trusted_packet_sequence_id = true;
+	packet.trusted_packet_sequence_id = PROCESSES_MAX + 1;
+	packet.gpu_info = &info;
+	return perfetto_put(w, &packet);
+}
+
 static int begin(struct export_writer *w)
 {
+	int r;
+
 	struct perfetto *state = w->state;
 	RtlPerfetto__TracePacket packet = RTL_PERFETTO__TRACE_PACKET__INIT;
 	RtlPerfetto__ClockSnapshot snapshot = RTL_PERFETTO__CLOCK_SNAPSHOT__INIT;
@@ -616,7 +657,8 @@ static int begin(struct export_writer *w)
 	packet.has_trusted_packet_sequence_id = true;
 	packet.trusted_packet_sequence_id = PROCESSES_MAX + 1;
 	packet.clock_snapshot = &snapshot;
-	return perfetto_put(w, &packet);
+	r = perfetto_put(w, &packet);
+	return r ? r : put_gpus(w);
 }
 
 static int end(struct export_writer *w)
@@ -647,6 +689,7 @@ static void done(struct export_writer *w)
 	idmap_done(&state->lane_index);
 	idmap_done(&state->queue_index);
 	idmap_done(&state->thread_index);
+	idmap_done(&state->metric_index);
 	launches_done(&state->launches);
 }
 
@@ -664,6 +707,7 @@ const struct export_format export_perfetto = {
 	.copy = put_copy,
 	.call = perfetto_put_call,
 	.range = perfetto_put_range,
+	.metric = perfetto_put_metric,
 	.end = end,
 	.done = done,
 };

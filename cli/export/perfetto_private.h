@@ -12,12 +12,20 @@
 enum { CLOCK_ID_REALTIME = 1, CLOCK_ID_BOOTTIME = 6 };
 enum { SEQUENCE_CLEARED = 1, SEQUENCE_NEEDS = 2 };
 enum { EVENT_BEGIN = 1, EVENT_END = 2, EVENT_INSTANT = 3, EVENT_COUNTER = 4 };
-enum { UNIT_COUNT = 2, MERGE_NONE = 2, API_HIP = 5, STAGE_OTHER = 0, STAGE_COMPUTE = 2 };
+enum {
+	UNIT_COUNT = 2,
+	UNIT_BYTES = 3,
+	MERGE_NONE = 2,
+	API_HIP = 5,
+	STAGE_OTHER = 0,
+	STAGE_COMPUTE = 2
+};
 
 #define PACKET_TAG    0x0a /* Trace.packet */
 #define CONTEXT_ID    1	   /* of a sequence; each process is a sequence */
 /* Process ids have 12 bits in event ids; processes beyond that are left out. */
 #define PROCESSES_MAX 4095
+#define GPUS_MAX      1024		 /* GPUs beyond that are not described */
 #define NUMBERS_MAX   ((int64_t)1 << 28) /* limit of the numbers of threads and queues */
 /* Linux's greatest pid + 1: keeps the pids of nodes apart */
 #define PID_STEP      4194304
@@ -62,6 +70,7 @@ struct perfetto {
 	struct launches launches;
 	uint8_t *packed;
 	size_t packed_bytes;
+	struct idmap metric_index;  /* by process and name: the lower half of the track's uuid */
 	struct gpu_queue *counting; /* the queue whose depth is being counted */
 };
 
@@ -104,5 +113,6 @@ void perfetto_add_names(RtlPerfetto__InternedData *interned, RtlPerfetto__EventT
 int perfetto_put_host_copy(struct export_writer *w, const struct export_copy *copy);
 int perfetto_put_call(struct export_writer *w, const struct export_call *call);
 int perfetto_put_range(struct export_writer *w, const struct export_range *range);
+int perfetto_put_metric(struct export_writer *w, const struct export_metric *metric);
 /* Ends the slices that are still open. */
 int perfetto_end_slices(struct export_writer *w);

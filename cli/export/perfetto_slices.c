@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/base/array.h"
 #include "cli/export/perfetto_private.h"
@@ -341,6 +342,52 @@ int perfetto_put_range(struct export_writer *w, const struct export_range *range
 	event.name = (char *)range->text;
 	event.category_iids = &category;
 	event.n_category_iids = 1;
+	packet.track_event = &event;
+	return perfetto_put(w, &packet);
+}
+
+/* Writes the track of a metric of a process, once. Returns 0 or -errno. */
+static int find_counter(
+	struct export_writer *w, const struct export_metric *metric, uint64_t *ret_uuid)
+{
+	struct perfetto *state = w->state;
+	size_t process = metric->process->index;
+	uint32_t *at = idmap_at(&state->metric_index, ((int64_t)process << 32) | metric->name_id);
+	RtlPerfetto__TrackDescriptor track = RTL_PERFETTO__TRACK_DESCRIPTOR__INIT;
+	RtlPerfetto__CounterDescriptor counter = RTL_PERFETTO__COUNTER_DESCRIPTOR__INIT;
+
+	if (!at)
+		return -ENOMEM;
+	*ret_uuid = perfetto_process_uuid(process) | *at;
+	if (*at != IDMAP_NONE)
+		return 0;
+	*ret_uuid = perfetto_next_uuid(state, process);
+	*at = (uint32_t)*ret_uuid;
+	counter.has_unit = strstr(metric->name, "_bytes") != NULL;
+	counter.unit = UNIT_BYTES;
+	track.has_uuid = track.has_parent_uuid = true;
+	track.uuid = *ret_uuid;
+	track.parent_uuid = perfetto_process_uuid(process);
+	track.name = (char *)metric->name;
+	track.counter = &counter;
+	return perfetto_put_track(w, process, &track);
+}
+
+int perfetto_put_metric(struct export_writer *w, const struct export_metric *metric)
+{
+	RtlPerfetto__TrackEvent event = RTL_PERFETTO__TRACK_EVENT__INIT;
+	RtlPerfetto__TracePacket packet;
+	int r = perfetto_begin_process(w, metric->process);
+
+	if (r <= 0)
+		return r;
+	r = find_counter(w, metric, &event.track_uuid);
+	if (r)
+		return r;
+	packet = perfetto_event(metric->process->index, metric->time_ns);
+	event.has_type = event.has_track_uuid = event.has_double_counter_value = true;
+	event.type = EVENT_COUNTER;
+	event.double_counter_value = metric->value;
 	packet.track_event = &event;
 	return perfetto_put(w, &packet);
 }

@@ -97,6 +97,7 @@ static const struct {
 	[EXPORT_CALLS] = {"host_calls", "host calls"},
 	[EXPORT_RANGES] = {"ranges", "ranges and marks"},
 	[EXPORT_OPS] = {"operations", "operations of a framework"},
+	[EXPORT_METRICS] = {"metrics", "metrics"},
 	[EXPORT_COLLECTIVES] = {"collectives", "collectives that share a launch with another one"},
 	[EXPORT_RANKS] = {"processes_without_rank", "processes without a rank"},
 	[EXPORT_OUTSIDE] = {"outside", "times outside of all steps"},

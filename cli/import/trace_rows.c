@@ -106,6 +106,11 @@ static int compare_launches(const void *left, const void *right, void *data)
 
 	if (x != y)
 		return x < y ? -1 : 1;
+	/* Those of one launch follow each other as their kernels do. */
+	x = ((const struct writing *)data)->time_of_collective[a];
+	y = ((const struct writing *)data)->time_of_collective[b];
+	if (x != y)
+		return x < y ? -1 : 1;
 	return (a > b) - (a < b);
 }
 

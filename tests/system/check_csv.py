@@ -24,12 +24,16 @@ FILES = {
                    """SELECT process_id, roctxId, tid, kind, text, start_ns,
                       CASE kind WHEN 'mark' THEN start_ns ELSE end_ns END FROM rtl_marker
                       WHERE end_ns IS NOT NULL OR kind = 'mark'"""),
+    "metrics.csv": (("process_id", "name", "time_ns", "value"),
+                    "SELECT process_id, name, time_ns, value FROM rtl_metric"),
     "processes.csv": (("process_id", "rank", "pid", "host"), "SELECT id, rank, pid, host FROM rtl_process"),
     "gpus.csv": (("gpuId", "kfd_node", "name"), "SELECT gpuId, kfd_node, name FROM rtl_gpu"),
 }
 
 
 def cell(value):
+    if isinstance(value, float):
+        return f"{value:.17g}"
     return "" if value is None else value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 

@@ -50,9 +50,9 @@ def fields(data):
 
 # What Perfetto's own .proto files have; a field that they lack is one that it ignores.
 KNOWN = {
-    "packet": {6, 8, 10, 11, 12, 13, 53, 58, 59, 60, 87},
+    "packet": {6, 8, 10, 11, 12, 13, 53, 58, 59, 60, 87, 128},
     "track": {1, 2, 3, 4, 5, 8, 14, 15},
-    "event": {3, 4, 9, 10, 11, 23, 30, 52, 3000, 3001},
+    "event": {3, 4, 9, 10, 11, 23, 30, 44, 52, 3000, 3001},
     "interned": {1, 2, 3, 23, 24, 1000},
     "gpu": {1, 2, 5, 6, 11, 13, 14, 19, 20, 21},
 }
@@ -110,6 +110,7 @@ class Importer:
         self.counters = collections.defaultdict(list)
         self.open = collections.defaultdict(list)
         self.clocks = None
+        self.gpus = []  # a GPU's number is its place
 
     def packet(self, data):
         packet = known(data, "packet")
@@ -131,6 +132,10 @@ class Importer:
             self.clock_snapshot(one(packet, 6))
         if 60 in packet:
             self.track(one(packet, 60))
+        if 128 in packet:
+            assert not self.gpus, "GPUs are told twice"
+            self.gpus = [{number: text(one(gpu, number)) for number in gpu}
+                         for gpu in map(fields, fields(one(packet, 128))[1])]
         time = one(packet, 8)
         if 11 in packet or 53 in packet:
             assert one(packet, 58, sequence.clock) == 6, "the clock of an event is not BOOTTIME"
@@ -189,7 +194,9 @@ class Importer:
             assert (one(event, 3001) == 5) == (details["category"] == "hip")
         if kind == 4:
             assert self.tracks[uuid]["is_counter"]
-            details["value"] = signed(one(event, 30))
+            assert (30 in event) != (44 in event), "a counter has no value, or two"
+            details["value"] = (signed(one(event, 30)) if 30 in event
+                                else struct.unpack("<d", struct.pack("<Q", one(event, 44)))[0])
         self.events.append((time, uuid, kind, details))
 
     def gpu_event(self, time, sequence, event):
@@ -348,6 +355,8 @@ def check_depths(db, importer, where):
     count = 0
     for uuid, values in importer.counters.items():
         track = importer.tracks[uuid]
+        if not track["name"].endswith(" depth") or not track["name"].startswith("GPU "):
+            continue
         queue = int(track["name"].split()[3])
         wanted, depth = [], 0
         for time, by in sorted(changes.pop((track["pid"], queue)).items()):
@@ -405,6 +414,8 @@ def main():
         calls, launched = check_calls(db, importer)
         links = check_links(db, importer, launched, where)
         parts += [f"calls {calls}", f"launches {links}", f"ranges {check_ranges(db, importer)}"]
+        parts.append(f"metrics {check_metrics(db, importer)}")
+    check_gpus(db, importer)
     parts.append(f"depths {check_depths(db, importer, where)}")
     print(", ".join(parts))
 

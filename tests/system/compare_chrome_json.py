@@ -87,7 +87,8 @@ def main():
         document = json.load(file, parse_float=str)
     where = sys.argv[3] if len(sys.argv) > 3 else "1"
     arrows = [e for e in document["traceEvents"] if e["ph"] in "sf"]
-    events = [e for e in document["traceEvents"] if e["ph"] not in "Msf"]
+    events = [e for e in document["traceEvents"] if e["ph"] not in "MsfC"]
+    counters = [e for e in document["traceEvents"] if e["ph"] == "C"]
     names = [e for e in document["traceEvents"] if e["ph"] == "M"]
     counts = []
     for cat, key, rows in expected(db, where):
@@ -108,8 +109,13 @@ def main():
     arrow_count = check_arrows(arrows, events)
     # Every lane and every process has its name, once.
     assert sorted((e["pid"], e["tid"]) for e in names if e["name"] == "thread_name") == sorted(lanes)
-    assert sorted(e["pid"] for e in names if e["name"] == "process_name") == sorted({pid for pid, _ in lanes})
+    assert sorted(e["pid"] for e in names if e["name"] == "process_name") == sorted(
+        {pid for pid, _ in lanes} | {e["pid"] for e in counters})
     assert all(0 < tid < 10**9 for _, tid in lanes)
+    assert where != "1" or sorted(
+        (e["pid"] // 1024, e["name"], ns(e["ts"]), float(e["args"]["value"])) for e in counters) == sorted(
+            (row[0], plain(row[1]), *row[2:]) for row in db.execute(
+                "SELECT process_id, name, time_ns, value FROM rtl_metric WHERE abs(value) < 1e308"))
     print(", ".join(counts + [f"arrows {arrow_count}"]))
 
 

@@ -83,6 +83,25 @@ compare() {
 	grep -Eq 'copies [1-9]' counts
 }
 
+@test "metrics are counters in Perfetto's and Chrome's traces and rows in CSV, and counted where they have no place" {
+	fixture fixture_tree plain
+	sqlite3 plain.db "INSERT INTO rocpd_string (id, string) VALUES (90001, 'loss'), (90002, 'pool_bytes \"x\"');
+		INSERT INTO rtl_metric_base (process_id, marker_id, parent, tid, time_ns, name_id, value)
+		SELECT p.id, 900000 + 10 * n.value + s.id % 10, NULL, 7, 5000000000 + n.value * 1000, s.id, 1.0 / (3 + n.value + p.id)
+		FROM rtl_process p, rocpd_string s, generate_series(0, 4) n WHERE s.id > 90000"
+	run -0 --separate-stderr "$rtl" export --perfetto t.pftrace --chrome-json t.json --csv t.csv --rocprofv3 t.v3 \
+		--torch t.torch plain.db
+	metrics=$(sql plain.db 'SELECT count(*) FROM rtl_metric')
+	[ "$metrics" -ge 20 ]
+	grep -q "^rtl: --rocprofv3: left out: .*$metrics metrics" <<<"$stderr"
+	grep -q "^rtl: --torch: left out: .*$metrics metrics" <<<"$stderr"
+	run -1 grep -E "^rtl: --(perfetto|chrome-json|csv): left out: .*metrics" <<<"$stderr"
+	check_perfetto plain.db t.pftrace | grep -q "metrics $metrics,"
+	compare plain.db t.json
+	[ "$(jq '[.traceEvents[] | select(.ph == "C")] | length' t.json)" = "$metrics" ]
+	python3 "$here/check_csv.py" plain.db t.csv | grep -q "metrics $metrics,"
+}
+
 @test "kernels that overlap, host calls and ranges are whole in the Perfetto trace" {
 	fixture fixture_tree plain
 	fixture fixture_tree deep

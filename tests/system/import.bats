@@ -417,6 +417,37 @@ PY
 	"$rtl" tree --json t.db | grep -q '"aten::addmm \[\['
 }
 
+@test "each kernel of a graph's launch has its own collective in every export" {
+	python3 - >rank0.json <<'PY'
+import json
+call = {"ph": "X", "cat": "cuda_runtime", "name": "hipGraphLaunch", "pid": 7, "tid": 7}
+events = [dict(call, ts=1000 * i, dur=5, args={"correlation": i}) for i in (1, 2)]
+# The later kernel of each launch comes first, and the launches take turns.
+for place in (2, 0, 1):
+    for i in (1, 2):
+        events.append({"ph": "X", "cat": "kernel", "name": "ncclDevKernel_Generic", "pid": 0, "tid": 0,
+                       "ts": 5000 + 10 * place + 5 * i, "dur": 2, "args": {
+                           "device": 0, "stream": 0, "correlation": i, "Collective name": "allreduce", "dtype": "Float",
+                           "In msg nelems": 100 * i + place, "Out msg nelems": 100 * i + place, "Group size": 2,
+                           "Process Group Name": "0", "Process Group Ranks": "[0, 1]", "Seq": 10 * i + place}})
+print(json.dumps({"distributedInfo": {"rank": 0, "world_size": 2}, "traceEvents": events}))
+PY
+	"$rtl" import -o t.db rank0.json
+	run -0 --separate-stderr "$rtl" export --csv csv --torch torch --perfetto t.pftrace t.db
+	run -1 grep "share a launch" <<<"$stderr"
+	python3 - csv/kernels.csv torch/rank0_trace.json <<'PY'
+import csv, json, sys
+want = sorted((10 * i + place, 4 * (100 * i + place), 5000000 + 10000 * place + 5000 * i) for i in (1, 2) for place in range(3))
+rows = list(csv.DictReader(open(sys.argv[1])))
+assert sorted((int(r["seq"]), int(r["bytes"]), int(r["start_ns"])) for r in rows) == want, rows
+kernels = [e["args"] for e in json.load(open(sys.argv[2]))["traceEvents"] if e.get("cat") == "kernel"]
+assert sorted((k["Seq"], 4 * k["In msg nelems"]) for k in kernels) == [w[:2] for w in want], kernels
+PY
+	"$rtl" import -o back.db torch/rank0_trace.json
+	collectives="SELECT op, comm, comm_rank, comm_size, seq, count, bytes, datatype, correlation_id FROM rtl_collective ORDER BY seq"
+	[ "$(sql t.db "$collectives")" = "$(sql back.db "$collectives")" ]
+}
+
 @test "FLOPs, bytes and categories of operations in real traces are those that TraceLens reports" {
 	for name in $(cut -f1 "$traces/costs.tsv" | grep gz | sort -u); do
 		"$rtl" import -f -o t.db "$traces/$name"

@@ -108,7 +108,7 @@ WITH RECURSIVE up (id, process_id, parent) AS (
 	UNION
 	SELECT c.id, c.process_id, c.parent
 	FROM up JOIN rtl_call_base c ON c.id = (up.process_id << 40 | up.parent) WHERE up.parent IS NOT NULL)
-SELECT k.id, c.api_id, k.comm, k.comm_rank, k.comm_size, k.seq, k.count, k.bytes, k.datatype, k.reduction, k.peer
+SELECT k.id, c.api_id, k.comm, k.comm_rank, k.comm_size, k.seq, k.count, k.bytes, k.datatype, k.reduction, k.peer, 0
 FROM up JOIN rtl_collective_base k ON k.launch_id = up.id JOIN rtl_call_base c ON c.id = k.id ORDER BY k.id;
 
 -- query export_launched_collectives_imported
@@ -121,7 +121,7 @@ WITH RECURSIVE up (id, parent) AS (
 	SELECT c.id, c.parent
 	FROM up JOIN rtl_call_base c ON c.id = (?1 >> 40 << 40 | up.parent) WHERE up.parent IS NOT NULL)
 SELECT k.id, coalesce(x.op_id, c.api_id), k.comm, k.comm_rank, k.comm_size, k.seq, k.count, k.bytes, k.datatype,
-	k.reduction, k.peer
+	k.reduction, k.peer, x.id IS NOT NULL
 FROM up JOIN rtl_collective_base k ON k.launch_id = up.id LEFT JOIN rtl_call_base c ON c.id = k.id
 LEFT JOIN rtl_collective_import x ON x.id = k.id WHERE x.id IS NULL OR up.id = ?1 ORDER BY k.id;
 
@@ -139,3 +139,9 @@ SELECT o.id >> 40, o.tid, o.start_ns, o.end_ns, n.string, o.kind, o.external_id,
 FROM rtl_op_base o JOIN rocpd_string n ON n.id = o.name_id
 LEFT JOIN rocpd_string s ON s.id = o.shapes_id LEFT JOIN rocpd_string t ON t.id = o.types_id
 LEFT JOIN rtl_op_inputs i ON i.id = o.id LEFT JOIN rocpd_string v ON v.id = i.text_id ORDER BY o.id;
+
+-- query export_samples
+-- since 2
+-- Every metric in the order of time: process, which, its name, the mark, when, value.
+SELECT m.process_id, m.name_id, s.string, m.marker_id, m.time_ns, m.value
+FROM rtl_metric_base m JOIN rocpd_string s ON s.id = m.name_id ORDER BY m.process_id, m.time_ns, m.marker_id;

@@ -6,8 +6,11 @@
 #include <string.h>
 
 #include "cli/base/array.h"
+#include "cli/base/message.h"
 #include "cli/base/progress.h"
 #include "cli/base/wrapping.h"
+#include "cli/trace/categories.h"
+#include "cli/trace/graph_replays.h"
 #include "proto/base/cleanup.h"
 
 /* Host calls have numbers of 40 bits within a process. */
@@ -29,7 +32,8 @@ struct pass {
 	size_t launched_count;
 	bool is_of_kernels;	  /* each was told by a kernel of its own */
 	struct query_rows *asked; /* prepared once, since there may be a launch for each kernel */
-	struct idmap given;	  /* by launch: how many of its collectives its kernels have */
+	struct graph_replays graphs;
+	struct idmap given; /* by launch: how many of its collectives its kernels have */
 	uint64_t rows;
 };
 
@@ -42,6 +46,7 @@ struct launched {
 static void pass_done(struct pass *pass)
 {
 	query_rows_free_p(&pass->asked);
+	graph_replays_done(&pass->graphs);
 	idmap_done(&pass->given);
 	free(pass->launched);
 	progress_end();
@@ -208,12 +213,17 @@ static int place_in_launch(struct pass *pass, size_t *ret)
 static int find_collective(struct pass *pass, struct export_kernel *kernel)
 {
 	int64_t launch = kernel->process->id << 40 | kernel->call;
+	const struct graph_unit *replayed;
 	struct launched *launched;
 	size_t at = 0;
 	int r = 0;
 
 	if (!pass->has_collectives || kernel->call <= 0 || !kernel->name->is_communication)
 		return 0;
+	replayed =
+		kernel->has_node ? graph_replays_unit(&pass->graphs, launch, kernel->node) : NULL;
+	if (replayed) /* the call that was captured into the graph tells more than its launch */
+		launch = replayed->launch_id;
 	if (launch != pass->launch) {
 		r = read_collectives(pass, launch);
 		pass->launch = launch;
@@ -456,6 +466,17 @@ static int count_outstanding(struct pass *pass, const struct query_rows *row)
 
 /* ---- the pass ------------------------------------------------------------------------------- */
 
+static int load_graphs(struct pass *pass)
+{
+	CLEANUP(categories_free_p) struct categories *categories = NULL;
+	char error[QUERY_ERROR_BYTES] = "";
+	int r = categories_new(pass->source->query, NULL, error, &categories);
+
+	if (*error)
+		say("%s", error);
+	return r ? r : graph_replays_load(pass->source->query, categories, &pass->graphs);
+}
+
 static int give_rows(struct pass *pass, const char *question,
 	int (*give)(struct pass *pass, const struct query_rows *row))
 {
@@ -482,6 +503,8 @@ int export_pass(struct export_writer *writers, size_t count)
 	int r = query_number(query, "export_has_collectives", 0, &collectives);
 
 	pass.has_collectives = collectives;
+	if (!r && collectives)
+		r = load_graphs(&pass);
 	for (size_t i = 0; i < count; i++)
 		pass.takes_ops |= writers[i].format->op != NULL;
 	progress_begin("export");

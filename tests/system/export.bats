@@ -285,6 +285,26 @@ compare() {
 	[ "$(echo run*)" = "run run.db" ]
 }
 
+@test "kernels that a graph replays have the collective that was captured into it" {
+	fixture fixture_ranks graphs
+	run -0 --separate-stderr "$rtl" export --csv csv --torch torch --perfetto t.pftrace graphs.db
+	check_perfetto graphs.db t.pftrace
+	# Of 12 launches of 4 ranks each: an all-reduce, a small one, a group of two, whose first it is; and one outside.
+	python3 - csv/kernels.csv torch <<'PY'
+import collections, csv, json, pathlib, sys
+rows = [r for r in csv.DictReader(open(sys.argv[1])) if r["collective"]]
+found = collections.Counter((r["rank"], r["collective"], r["seq"], r["bytes"]) for r in rows)
+want = {("ncclAllReduce", "0", "1048576"): 12, ("ncclAllReduce", "1", "2048"): 12, ("ncclAllReduce", "2", "4096"): 12}
+assert all(found[str(rank), *key] == n for rank in range(4) for key, n in want.items()), found
+assert len(rows) == 4 * 37, len(rows)
+kernels = [e["args"] for path in pathlib.Path(sys.argv[2]).iterdir() for e in json.load(open(path))["traceEvents"]
+           if e.get("cat") == "kernel" and "Collective name" in e["args"]]
+assert collections.Counter(k["Seq"] for k in kernels) == {0: 48, 1: 48, 2: 48, 4: 4}, len(kernels)
+assert sum(k.get("rtl collectives in group", 1) == 2 for k in kernels) == 48
+PY
+	grep -q "^rtl: --torch: left out: 48 collectives that share a launch with another one$" <<<"$stderr"
+}
+
 @test "each format's own metadata says what is SIMULATED and INCOMPLETE" {
 	fixture fixture lossy
 	"$rtl" export --perfetto t.pftrace --chrome-json t.json --torch t.torch --rocprofv3 t.v3 --csv t.csv --rpd t.rpd \

@@ -11,6 +11,7 @@
 
 #include "collectord/service/lock_file.h"
 #include "collectord/service/config.h"
+#include "collectord/service/container.h"
 #include "collectord/service/links.h"
 #include "collectord/service/listen.h"
 #include "collectord/service/log.h"
@@ -240,16 +241,13 @@ static int name_index(const struct config *config, const struct seat *seat, char
 	return n < 0 ? -ENOMEM : 0;
 }
 
-static int start_store(const struct config *config, const struct seat *seat, const char *folder,
-	const struct store_neighbours *neighbours, struct store **ret)
+static int start_store(const struct config *config, const struct seat *seat, const char *index_path,
+	const char *folder, const struct store_neighbours *neighbours, struct store **ret)
 {
-	CLEANUP(free_p) char *index_path = NULL;
 	struct store_config store_config = {0};
 	struct store_limits limits = config_limits(config, folder);
 	int r;
 
-	if (name_index(config, seat, &index_path) < 0)
-		return -ENOMEM;
 	store_config.neighbours = neighbours;
 	store_config.index_path = index_path;
 	store_config.folder = folder;
@@ -297,11 +295,34 @@ static int check_namespaces(const struct config *config)
 	return -EPERM;
 }
 
+/*
+ * A container has a store of its own in the folder of its number, where all uids are one tenant.
+ * Its lock and its index lie in the store of the service like those of the other tenants.
+ */
+static int enter_container(const struct config *config, const struct seat *seat, struct config *ret)
+{
+	*ret = *config;
+	if (!container_is_tenant(seat->owner))
+		return 0;
+	ret->subuids = subuids_of_one(seat->owner);
+	if (!ret->subuids ||
+		asprintf(&ret->store_path, "%s/%u", config->store_path, (unsigned)seat->owner) < 0)
+		return -ENOMEM;
+	if (mkdir(ret->store_path, 0711) < 0 ? errno != EEXIST : chmod(ret->store_path, 0711) < 0) {
+		log_error("cannot store in %s: %s", ret->store_path, strerror(errno));
+		return -EIO;
+	}
+	return 0;
+}
+
 /* With @seat, serves one tenant of the service; with NULL, every peer that connects to @sockets. */
 static int collect(
-	const struct config *config, struct listen_sockets *sockets, const struct seat *seat)
+	const struct config *all, struct listen_sockets *sockets, const struct seat *seat)
 {
-	CLEANUP(free_p) char *folder = config_folder(config);
+	CLEANUP(free_p) char *folder = NULL;
+	CLEANUP(free_p) char *index_path = NULL;
+	const struct config *config = all;
+	struct config own;
 	CLEANUP(claim_release) struct claim claim = {.fd = -1};
 	struct store_neighbours neighbours;
 	struct store *store = NULL;
@@ -309,10 +330,16 @@ static int collect(
 	int exit_code = EXIT_FAILURE;
 	int r;
 
-	if (seat)
+	if (seat) {
 		neighbours_of(seat, &neighbours);
-	if (!folder || claim_store(config, seat, &claim) < 0 ||
-		start_store(config, seat, folder, seat ? &neighbours : NULL, &store) < 0)
+		config = &own;
+	}
+	if (claim_store(all, seat, &claim) < 0 || name_index(all, seat, &index_path) < 0 ||
+		(seat && enter_container(all, seat, &own) < 0))
+		return EXIT_FAILURE;
+	folder = folder_of(config);
+	if (!folder || start_store(config, seat, index_path, folder, seat ? &neighbours : NULL,
+			       &store) < 0)
 		return EXIT_FAILURE;
 	r = server_new(config, sockets, store, &server);
 	if (r == 0 && seat)

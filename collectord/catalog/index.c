@@ -170,8 +170,9 @@ static void tenant_of(sqlite3_context *context, int count, sqlite3_value **value
 }
 
 /*
- * Updates the tenant of every row to the current owner of its uid. Usually no row differs and
- * nothing is written, so this works on a full disk.
+ * Updates the tenant of every row to the current owner of its uid, but for those of containers,
+ * whose numbers are none of uids (container.h). Usually no row differs and nothing is written, so
+ * this works on a full disk.
  */
 static int count_tenants(struct index *index)
 {
@@ -180,10 +181,12 @@ static int count_tenants(struct index *index)
 
 	if (r == 0)
 		r = database_exec(index->db, "UPDATE session SET tenant = tenant_of(uid) "
-					     "WHERE tenant IS NOT tenant_of(uid)");
+					     "WHERE tenant IS NOT tenant_of(uid) "
+					     "AND coalesce(tenant, 0) < 0xc0000000");
 	if (r == 0)
 		r = database_exec(index->db, "UPDATE removed SET tenant = tenant_of(uid) "
-					     "WHERE tenant IS NOT tenant_of(uid)");
+					     "WHERE tenant IS NOT tenant_of(uid) "
+					     "AND coalesce(tenant, 0) < 0xc0000000");
 	return r;
 }
 

@@ -59,14 +59,21 @@ enum channel_kind {
 	CHANNEL_FORGET,	 /* owner, round: the same, and close its door */
 
 	/* Acceptor to worker, through its door. */
-	CHANNEL_CONNECTION, /* descriptor */
+	CHANNEL_CONNECTION, /* descriptor; name: the container of its peer, or none; number:
+			     * enum channel_peer */
 
 	CHANNEL_KINDS
 };
 
+/* What the acceptor knows of a peer. */
+enum channel_peer {
+	CHANNEL_PEER_KNOWN = 1,	  /* its container, or that it has none */
+	CHANNEL_PEER_OF_HOST = 2, /* it has none, and its pid namespace is ours */
+};
+
 struct channel_message {
 	uint32_t kind;
-	uint32_t owner; /* of the tenant: subuids_owner() */
+	uint32_t owner; /* of the tenant: subuids_owner(), or container_tenant() */
 	uint64_t number;
 	char name[CHANNEL_NAME_BYTES]; /* ends with a NUL */
 };

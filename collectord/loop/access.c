@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "collectord/channel/channel.h"
 #include "collectord/loop/peer.h"
 #include "collectord/loop/seated.h"
 #include "collectord/loop/server.h"
@@ -60,9 +61,10 @@ static bool sees_all(const struct server *server, struct peer *peer)
 	if (peer->has_access || peer->is_ended)
 		return peer->sees_all;
 	peer->has_access = true;
-	peer->sees_all = peer->uid == 0 ||
-			 (gid != (gid_t)-1 &&
-				 (peer->gid == gid || is_in_group(peer->fd, gid)));
+	peer->sees_all =
+		(peer->known & CHANNEL_PEER_OF_HOST) &&
+		(peer->uid == 0 ||
+			(gid != (gid_t)-1 && (peer->gid == gid || is_in_group(peer->fd, gid))));
 	return peer->sees_all;
 }
 

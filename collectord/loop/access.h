@@ -2,9 +2,9 @@
 #pragma once
 /*
  * Decides what a peer may see, from the credentials that the kernel reports. The owner of a
- * session, root and members of the service's group see the session; every peer sees the totals of
- * the node. For any other peer the session does not exist: each answer is the same as for a name
- * that was never used. Loop thread.
+ * session, and outside of containers root and members of the service's group, see the session;
+ * every peer sees the totals of the node. For any other peer the session does not exist: each
+ * answer is the same as for a name that was never used. Loop thread.
  */
 #include <stdbool.h>
 #include <sys/types.h>

@@ -2,6 +2,7 @@
 #include "collectord/loop/all_tenants.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "collectord/loop/seated.h"
 #include "collectord/loop/server.h"
 #include "collectord/service/config.h"
+#include "collectord/service/container.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 #include "proto/base/subordinate_uids.h"
@@ -141,9 +143,23 @@ static void write_status(const struct server *server, char *ret, size_t bytes)
 		all.connections);
 }
 
-static bool has_told(const struct asking *asking, uid_t uid)
+/* The sessions of a container lie in the folder of its number. */
+static uid_t tenant_of(const struct config *config, const Rtl__SessionInfo *info)
 {
-	uid_t owner = subuids_owner(asking->server->config->subuids, uid);
+	CLEANUP(free_p) char *path = msg_string(info->has_database, &info->database, PATH_MAX);
+	size_t bytes = strlen(config->store_path);
+	unsigned long number = 0;
+
+	if (path && !strncmp(path, config->store_path, bytes) && path[bytes] == '/')
+		number = strtoul(path + bytes + 1, NULL, 10);
+	return number <= UINT32_MAX && container_is_tenant((uid_t)number)
+		       ? (uid_t)number
+		       : subuids_owner(config->subuids, info->uid);
+}
+
+static bool has_told(const struct asking *asking, const Rtl__SessionInfo *info)
+{
+	uid_t owner = tenant_of(asking->server->config, info);
 
 	for (const struct answerer *a = asking->answerers; a; a = a->next)
 		if (a->owner == owner && a->reply)
@@ -160,7 +176,7 @@ static void leave_out_told(struct asking *asking)
 		size_t kept = 0;
 
 		for (size_t i = 0; reply && i < reply->n_sessions; i++)
-			if (!has_told(asking, reply->sessions[i]->uid))
+			if (!has_told(asking, reply->sessions[i]))
 				reply->sessions[kept++] = reply->sessions[i];
 		if (reply)
 			reply->n_sessions = kept;

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "collectord/channel/channel.h"
 #include "collectord/service/log.h"
 #include "collectord/loop/server.h"
 #include "proto/base/cleanup.h"
@@ -121,7 +122,12 @@ int peer_new(struct server *server, int fd, struct peer **ret)
 
 	if (!peer)
 		return -ENOMEM;
-	*peer = (struct peer){.server = server, .fd = fd, .pidfd = -1, .passed_fd = -1};
+	*peer = (struct peer){.server = server,
+		.fd = fd,
+		.pidfd = -1,
+		.passed_fd = -1,
+		.known = server->seated ? server->arriving
+					: CHANNEL_PEER_KNOWN | CHANNEL_PEER_OF_HOST};
 	frame_reader_init(&peer->reader, HELLO_BYTES_MAX);
 	peer->output = evbuffer_new();
 	peer->read_event = event_new(server->base, fd, EV_READ | EV_PERSIST, on_readable, peer);

@@ -57,6 +57,7 @@ struct peer {
 	bool is_finishing; /* not read any more; closed when its output is written */
 	bool is_ended;
 	bool is_partial;  /* the deadline runs for an incomplete frame */
+	unsigned known;	  /* enum channel_peer */
 	bool is_question; /* connection of another worker, for a tool that may see all: answered
 			   * with this tenant's part */
 	bool has_access, sees_all; /* used by access.c: whether access was determined, and the

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "collectord/channel/channel.h"
 #include "collectord/loop/access.h"
 #include "collectord/loop/peer.h"
 #include "collectord/loop/server.h"
@@ -129,7 +130,8 @@ void peer_limits_request(struct peer *peer)
 	struct server *server = peer->server;
 	struct peer_bucket *bucket = &server->limits.requests;
 
-	if (peer->uid == 0 || peer->uid == geteuid() || peer->is_ended)
+	if ((peer->uid == 0 && (peer->known & CHANNEL_PEER_OF_HOST)) || peer->uid == geteuid() ||
+		peer->is_ended)
 		return;
 	fill(bucket, REQUESTS_PER_S_MAX, REQUESTS_BURST_MAX);
 	bucket->left -= 1;

@@ -11,6 +11,8 @@
 #include "collectord/loop/reload.h"
 #include "collectord/loop/server.h"
 #include "collectord/loop/session.h"
+#include "collectord/service/config.h"
+#include "collectord/service/container.h"
 #include "collectord/service/log.h"
 #include "collectord/store/store.h"
 #include "proto/base/cleanup.h"
@@ -33,6 +35,7 @@
 
 struct seated {
 	const struct seat *seat;
+	char container[CONTAINER_NAME_BYTES]; /* "": not known, or none */
 	struct event *channel;
 	struct event *beat;
 	uint64_t asked; /* number of the last CHANNEL_SETTLE sent */
@@ -56,16 +59,42 @@ int seated_tell(struct server *server, enum channel_kind kind, uint64_t number)
 	return channel_send(server->seated->seat->channel, &message, -1);
 }
 
-int seated_next_connection(struct server *server)
+/*
+ * True if @name is the container of this tenant, which the first one to come becomes. Two names may
+ * have one number, and the second one must not see what is the first one's.
+ */
+static bool is_of_tenant(struct server *server, const char *name)
+{
+	struct seated *seated = server->seated;
+	int r;
+
+	if (!container_is_tenant(seated->seat->owner))
+		return !name[0];
+	if (!seated->container[0]) {
+		r = container_claim(server->config->store_path, name);
+		if (r < 0) {
+			log_peer("container %s is not served: %s", name,
+				r == -EPERM ? "another one has its number" : strerror(-r));
+			return false;
+		}
+		strcpy(seated->container, name);
+	}
+	return strcmp(seated->container, name) == 0;
+}
+
+int seated_next_connection(struct server *server, unsigned *ret_known)
 {
 	struct channel_message message;
 	int fd = -1, r;
 
-	do
-		r = channel_receive(server->seated->seat->door, &message, &fd);
-	while (r == 1 && fd < 0);
-	if (r == 1)
-		return fd;
+	while ((r = channel_receive(server->seated->seat->door, &message, &fd)) == 1) {
+		if (fd < 0)
+			continue;
+		*ret_known = (unsigned)message.number;
+		if (is_of_tenant(server, message.name))
+			return fd;
+		receiver_drop(&server->receiver, TAKE_FD(fd));
+	}
 	errno = r == -EMFILE ? EMFILE : r == -EBADMSG ? EINTR : EAGAIN;
 	return -1;
 }

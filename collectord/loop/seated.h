@@ -18,8 +18,8 @@ struct server;
 int seated_new(struct server *server, const struct seat *seat);
 void seated_free(struct server *server);
 
-/* As accept(), but takes the connection from the door. */
-int seated_next_connection(struct server *server);
+/* As accept(), but takes the connection from the door. *@ret_known: enum channel_peer. */
+int seated_next_connection(struct server *server, unsigned *ret_known);
 
 /* Called when every session that was left open is known. */
 void seated_recovered(struct server *server);

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "collectord/channel/channel.h"
 #include "collectord/channel/seat.h"
 #include "collectord/loop/access.h"
 #include "collectord/service/config.h"
@@ -96,6 +97,7 @@ void server_take_question(struct server *server, int fd)
 		return;
 	}
 	server->n_questions++;
+	peer->known = CHANNEL_PEER_KNOWN;
 	peer->is_question = peer->has_access = peer->sees_all = true;
 	add_peer(server, peer);
 	peer_read(peer);
@@ -113,6 +115,7 @@ static void admit(struct server *server, int fd)
 	if (r == -ENOMEM && throttle(server)) {
 		log_peer("no memory for a connection: it waits, accepting pauses");
 		server->waiting_fd = fd;
+		server->waiting_known = server->arriving;
 		return;
 	}
 	if (r < 0) {
@@ -135,8 +138,11 @@ static void unthrottle(struct server *server)
 	server->is_throttled = false;
 	event_del(server->throttle);
 	start_listening(server);
-	if (!server->is_throttled && server->waiting_fd >= 0)
+	if (!server->is_throttled && server->waiting_fd >= 0) {
+		server->arriving = server->waiting_known;
 		admit(server, TAKE_FD(server->waiting_fd));
+		server->arriving = 0;
+	}
 }
 
 static void on_throttle_end(evutil_socket_t fd, short what, void *data)
@@ -186,7 +192,8 @@ static bool may_accept_more(struct server *server, int listener, int error)
 /* As accept(). A worker takes connections from its door instead of the sockets of the service. */
 static int next_connection(struct server *server, int listener)
 {
-	return server->seated ? seated_next_connection(server) : listen_accept(listener);
+	return server->seated ? seated_next_connection(server, &server->arriving)
+			      : listen_accept(listener);
 }
 
 /* Returns true if more connections may be waiting. */
@@ -204,10 +211,12 @@ static bool accept_some(struct server *server, int listener)
 			continue;
 		}
 		if (!peer_limits_connect(server, fd)) {
+			server->arriving = 0;
 			receiver_drop(&server->receiver, fd);
 			continue;
 		}
 		admit(server, fd);
+		server->arriving = 0;
 		cost += ADMIT_COST - 1;
 	}
 	return true;
@@ -279,6 +288,9 @@ void server_greet(struct server *server, struct peer *peer, const uint8_t *data,
 	}
 	if (frame->body_case == RTL__FRAME__BODY_HELLO)
 		shim_peer_greet(peer, frame->hello, data, bytes);
+	else if (!(peer->known & CHANNEL_PEER_KNOWN))
+		peer_refuse(
+			peer, "its container is not known: the process that connected has ended");
 	else if (other_users_is(server, peer))
 		peer_refuse(peer, "this collector is private to another user");
 	else if (peer->n_passed)

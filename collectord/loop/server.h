@@ -70,6 +70,8 @@ struct server {
 	struct flush_ticket watchdog_ticket;
 	bool is_watchdog_asked;	 /* the store has not answered yet */
 	uint64_t watchdog_beats; /* the store's count at the last check */
+	unsigned arriving;	 /* enum channel_peer, of the connection that a worker admits */
+	unsigned waiting_known;	 /* that of ... */
 	int waiting_fd;		 /* accepted, but no memory for its peer; -1: none */
 	int spare_fd; /* closed to accept and drop one connection when descriptors are exhausted */
 	bool is_throttled;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "collectord/service/listen.h"
 
+#include "collectord/service/container.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -138,6 +140,52 @@ static int take_socket(struct listen_sockets *sockets, int fd)
 	return 0;
 }
 
+#define TENANT_DIGITS 6
+
+void listen_kept_outer(uid_t tenant, const char *name, char ret[KEPT_OUTER_BYTES])
+{
+	static const char digit[] = "0123456789abcdefghijklmnopqrstuv";
+	char digits[TENANT_DIGITS + 1] = "";
+	uint32_t left = tenant - CONTAINER_TENANT_MIN;
+
+	if (!container_is_tenant(tenant)) {
+		snprintf(ret, KEPT_OUTER_BYTES, "%s", name);
+		return;
+	}
+	for (int i = TENANT_DIGITS - 1; i >= 0; i--, left /= 32)
+		digits[i] = digit[left % 32];
+	snprintf(ret, KEPT_OUTER_BYTES, KEPT_CONTAINER_PREFIX "%s-%s", digits,
+		name + sizeof(KEPT_PREFIX) - 1);
+}
+
+bool listen_kept_inner(const char *outer, uid_t *ret_tenant, char ret[KEPT_OUTER_BYTES])
+{
+	const size_t prefix = sizeof(KEPT_CONTAINER_PREFIX) - 1;
+	char digits[TENANT_DIGITS + 1] = "", *end;
+	unsigned long tenant;
+
+	if (strncmp(outer, KEPT_CONTAINER_PREFIX, prefix) != 0 ||
+		strnlen(outer, KEPT_OUTER_BYTES) <= prefix + TENANT_DIGITS ||
+		outer[prefix + TENANT_DIGITS] != '-')
+		return false;
+	memcpy(digits, outer + prefix, TENANT_DIGITS);
+	tenant = strtoul(digits, &end, 32);
+	if (*end || tenant > CONTAINER_TENANT_MAX - CONTAINER_TENANT_MIN)
+		return false;
+	*ret_tenant = (uid_t)(CONTAINER_TENANT_MIN + tenant);
+	snprintf(ret, KEPT_OUTER_BYTES, KEPT_PREFIX "%s", outer + prefix + TENANT_DIGITS + 1);
+	return true;
+}
+
+static bool is_kept(const char *name)
+{
+	char inner[KEPT_OUTER_BYTES];
+	uid_t tenant;
+
+	return !strncmp(name, KEPT_PREFIX, sizeof(KEPT_PREFIX) - 1) ||
+	       listen_kept_inner(name, &tenant, inner);
+}
+
 /* @names is LISTEN_FDNAMES, separated by colons. Without it every descriptor is a socket. */
 static int take_named(struct listen_sockets *sockets, unsigned long n, char *names)
 {
@@ -149,7 +197,7 @@ static int take_named(struct listen_sockets *sockets, unsigned long n, char *nam
 
 		if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
 			r = -EINVAL;
-		else if (name && !strncmp(name, KEPT_PREFIX, sizeof(KEPT_PREFIX) - 1))
+		else if (name && is_kept(name))
 			r = take_kept(sockets, fd, name);
 		else
 			r = take_socket(sockets, fd);

@@ -13,6 +13,11 @@
 #define LISTEN_SOCKETS_MAX 8u
 /* Prefix of the name under which a recorder is kept beyond the life of a collector; fd_store.h. */
 #define KEPT_PREFIX	   "recorder-"
+/*
+ * So the names of a container's recorders begin outside its worker, followed by six digits of its
+ * tenant number: no longer than the other ones.
+ */
+#define KEPT_CONTAINER_PREFIX "k_"
 
 /* A recorder that an earlier collector passed to its keeper (notify_keep). */
 struct listen_kept {
@@ -46,6 +51,12 @@ struct listen_sockets {
  * not a listening Unix stream socket; -E2BIG; -ENOMEM.
  */
 int listen_take_passed(struct listen_sockets *sockets);
+
+#define KEPT_OUTER_BYTES 128u
+/* The name of a recorder outside the worker of @tenant, where it is @name. */
+void listen_kept_outer(uid_t tenant, const char *name, char ret[KEPT_OUTER_BYTES]);
+/* The reverse. Returns false if @outer is not of a container. */
+bool listen_kept_inner(const char *outer, uid_t *ret_tenant, char ret[KEPT_OUTER_BYTES]);
 
 /*
  * Binds and listens at @path. -EADDRINUSE: a live server listens there, with pid *ret_pid (0:

@@ -505,11 +505,17 @@ static int find_of_users(const struct store *store, const char *text, size_t byt
 /* The files are authoritative. If the index is new, they are all that is known. */
 static void scan(struct store *store)
 {
-	const char *index = index_file_path(store->index);
-	size_t bytes = (size_t)(strrchr(index, '/') - index), unknown;
+	const char *folder = index_file_path(store->index), *own = retention_folder(store);
+	size_t bytes = (size_t)(strrchr(folder, '/') - folder), unknown;
 	glob_t found;
 
-	if (find_of_users(store, index, bytes, &found) < 0)
+	/* The index of a container lies in the store of the service, its files in a folder there.
+	 */
+	if (own && !strncmp(own, folder, bytes) && own[bytes] == '/') {
+		folder = own;
+		bytes = strlen(own);
+	}
+	if (find_of_users(store, folder, bytes, &found) < 0)
 		return;
 	unknown = find_unknown(store, bytes, found.gl_pathv, found.gl_pathc);
 	for (size_t i = 0; i < unknown; i++) {

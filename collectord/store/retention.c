@@ -90,6 +90,11 @@ int retention_new(struct store *store, const struct store_config *config)
 	return retention->folder ? 0 : -errno;
 }
 
+const char *retention_folder(const struct store *store)
+{
+	return store->retention ? store->retention->folder : NULL;
+}
+
 void retention_free(struct retention *retention)
 {
 	struct tenant *tenant, *next;
@@ -322,7 +327,7 @@ bool retention_take_gone(struct store *store, const char *database)
 
 void retention_drop_vacant(struct store *store, const char *database)
 {
-	const char *folder = store->retention ? store->retention->folder : NULL;
+	const char *folder = retention_folder(store);
 	size_t bytes = folder ? strlen(folder) : 0;
 	uid_t uid;
 

@@ -49,6 +49,9 @@ void retention_tell_neighbours(struct store *store);
  * some. */
 void retention_want_room(struct store *store);
 
+/* Where the folders of its users lie; NULL: closed sessions are kept. */
+const char *retention_folder(const struct store *store);
+
 /* True if its files are being unlinked, which its owner can delay at will: no file is made at
  * @path. */
 bool retention_is_going(const struct store *store, const char *path);

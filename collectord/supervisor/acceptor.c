@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "collectord/service/config.h"
+#include "collectord/service/container.h"
 #include "collectord/service/listen.h"
 #include "collectord/service/log.h"
 #include "collectord/supervisor/internal.h"
@@ -28,11 +29,18 @@
 #include "proto/base/limits.h"
 #include "proto/base/subordinate_uids.h"
 
+/* A connection, with what the kernel told of its peer. */
+struct arrival {
+	int fd;
+	unsigned known;			      /* enum channel_peer */
+	char container[CONTAINER_NAME_BYTES]; /* "": none */
+};
+
 struct door {
 	struct door *next;
 	uid_t owner;
 	int fd; /* -1: requested from the supervisor */
-	int pending[PENDING_MAX];
+	struct arrival pending[PENDING_MAX];
 	unsigned first, count; /* the ring of waiting connections */
 	uint64_t round;	       /* to be confirmed when no connection waits; 0: none */
 };
@@ -78,7 +86,7 @@ _Noreturn static void hold_unwanted(const struct acceptor_self *a, int closed)
 		if (d->fd >= 0)
 			close(d->fd);
 		for (unsigned i = 0; i < d->count; i++)
-			close(d->pending[(d->first + i) % PENDING_MAX]);
+			close(d->pending[(d->first + i) % PENDING_MAX].fd);
 	}
 	(void)!read(closed, &byte, 1);
 	_exit(EXIT_SUCCESS);
@@ -171,16 +179,19 @@ static void ask_for(struct acceptor_self *a, struct door *door)
 }
 
 /* Returns false if the door is full or gone. */
-static bool hand_over(struct acceptor_self *a, struct door *door, int fd)
+static bool hand_over(struct acceptor_self *a, struct door *door, const struct arrival *arrival)
 {
-	const struct channel_message message = {.kind = CHANNEL_CONNECTION};
-	int r = door->fd < 0 ? -EAGAIN : channel_send(door->fd, &message, fd);
+	struct channel_message message = {.kind = CHANNEL_CONNECTION, .number = arrival->known};
+	int r = -EAGAIN;
 
+	strcpy(message.name, arrival->container);
+	if (door->fd >= 0)
+		r = channel_send(door->fd, &message, arrival->fd);
 	if (r == -EPIPE)
 		ask_for(a, door);
 	if (r < 0)
 		return false;
-	close(fd); /* the door holds it now */
+	close(arrival->fd); /* the door holds it now */
 	return true;
 }
 
@@ -199,7 +210,7 @@ static void say_accepted(struct acceptor_self *a, struct door *door)
 
 static void flush(struct acceptor_self *a, struct door *door)
 {
-	while (door->count && hand_over(a, door, door->pending[door->first])) {
+	while (door->count && hand_over(a, door, &door->pending[door->first])) {
 		door->first = (door->first + 1) % PENDING_MAX;
 		door->count--;
 		a->n_pending--;
@@ -207,15 +218,15 @@ static void flush(struct acceptor_self *a, struct door *door)
 	say_accepted(a, door);
 }
 
-static void put(struct acceptor_self *a, struct door *door, int fd)
+static void put(struct acceptor_self *a, struct door *door, const struct arrival *arrival)
 {
-	if (!door->count && hand_over(a, door, fd))
+	if (!door->count && hand_over(a, door, arrival))
 		return;
 	if (door->count == PENDING_MAX || a->n_pending == PENDING_ALL_MAX) {
-		refuse(a, fd);
+		refuse(a, arrival->fd);
 		return;
 	}
-	door->pending[(door->first + door->count++) % PENDING_MAX] = fd;
+	door->pending[(door->first + door->count++) % PENDING_MAX] = *arrival;
 	a->n_pending++;
 }
 
@@ -228,7 +239,7 @@ static void shut(struct acceptor_self *a, struct door *door)
 		at = &(*at)->next;
 	*at = door->next;
 	for (; door->count; door->count--) {
-		refuse(a, door->pending[door->first]);
+		refuse(a, door->pending[door->first].fd);
 		door->first = (door->first + 1) % PENDING_MAX;
 		a->n_pending--;
 	}
@@ -251,23 +262,42 @@ static struct door *make_door(struct acceptor_self *a, uid_t owner)
 	return door;
 }
 
-static void take(struct acceptor_self *a, int fd)
+/* Returns false if the peer belongs to no tenant. */
+static bool find_tenant(const struct acceptor_self *a, struct arrival *arrival, uid_t *ret)
 {
+	struct container container = {.is_known = true};
 	struct ucred ucred;
 	socklen_t bytes = sizeof(ucred);
-	struct door *door;
-	uid_t owner;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &ucred, &bytes) < 0) {
+	if (getsockopt(arrival->fd, SOL_SOCKET, SO_PEERCRED, &ucred, &bytes) < 0)
+		return false;
+	if (!a->s->config->is_single_tenant)
+		container = container_of_peer(arrival->fd);
+	strcpy(arrival->container, container.name);
+	if (container.is_known)
+		arrival->known |= CHANNEL_PEER_KNOWN;
+	if (container.is_known && !container.name[0] && !container.is_in_pid_namespace)
+		arrival->known |= CHANNEL_PEER_OF_HOST;
+	*ret = container.name[0] ? container_tenant(container.name)
+				 : subuids_owner(a->s->config->subuids, ucred.uid);
+	return container.name[0] || !container_is_tenant(*ret);
+}
+
+static void take(struct acceptor_self *a, int fd)
+{
+	struct arrival arrival = {.fd = fd};
+	struct door *door;
+	uid_t tenant;
+
+	if (!find_tenant(a, &arrival, &tenant)) {
 		refuse(a, fd);
 		return;
 	}
-	owner = subuids_owner(a->s->config->subuids, ucred.uid);
-	door = find_door(a, owner);
+	door = find_door(a, tenant);
 	if (!door)
-		door = make_door(a, owner);
+		door = make_door(a, tenant);
 	if (door)
-		put(a, door, fd);
+		put(a, door, &arrival);
 	else
 		refuse(a, fd);
 }

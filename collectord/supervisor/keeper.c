@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collectord/service/listen.h"
 #include "collectord/service/log.h"
 #include "collectord/service/notify.h"
 #include "collectord/supervisor/internal.h"
@@ -24,9 +25,13 @@ static struct kept **find(struct worker *worker, const char *name)
 }
 
 /* Returns false if it must be tried again. */
-static bool pass_on(struct supervisor *s, struct kept *kept)
+static bool pass_on(struct supervisor *s, const struct worker *worker, const struct kept *kept)
 {
-	int r = kept->fd >= 0 ? notify_keep(kept->fd, kept->name) : notify_drop(kept->name);
+	char name[KEPT_OUTER_BYTES];
+	int r;
+
+	listen_kept_outer(worker->owner, kept->name, name);
+	r = kept->fd >= 0 ? notify_keep(kept->fd, name) : notify_drop(name);
 
 	s->has_unsaid |= r == -EAGAIN;
 	return r != -EAGAIN;
@@ -52,7 +57,7 @@ void keeper_keep(
 	worker->kept = kept;
 	worker->n_kept++;
 	if (!is_known)
-		kept->is_known = pass_on(s, kept);
+		kept->is_known = pass_on(s, worker, kept);
 }
 
 void keeper_drop(struct supervisor *s, struct worker *worker, const char *name)
@@ -64,7 +69,7 @@ void keeper_drop(struct supervisor *s, struct worker *worker, const char *name)
 	close(kept->fd);
 	kept->fd = -1;
 	worker->n_kept--;
-	if (!pass_on(s, kept))
+	if (!pass_on(s, worker, kept))
 		return;
 	*at = kept->next;
 	free(kept);
@@ -74,8 +79,8 @@ static void retry_of(struct supervisor *s, struct worker *worker)
 {
 	for (struct kept **at = &worker->kept, *kept; (kept = *at);) {
 		if (kept->fd >= 0 && !kept->is_known)
-			kept->is_known = pass_on(s, kept);
-		if (kept->fd < 0 && pass_on(s, kept)) {
+			kept->is_known = pass_on(s, worker, kept);
+		if (kept->fd < 0 && pass_on(s, worker, kept)) {
 			*at = kept->next;
 			free(kept);
 		} else {

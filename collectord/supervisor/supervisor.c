@@ -22,25 +22,38 @@
 #define POLLS_MAX (1 + ACCEPTORS_MAX + WORKERS_MAX)
 
 /*
- * The name of a recorder, which only the collector writes, begins with the uid of its owner:
- * fd_store.h.
+ * The name of a recorder, which only the collector writes, begins with the uid of its owner
+ * (fd_store.h), or with the number of its container (listen.h). Returns NULL if it is none of ours.
  */
+static struct worker *find_keeper_of(
+	struct supervisor *s, const char *name, char ret[KEPT_OUTER_BYTES])
+{
+	uid_t tenant;
+	unsigned uid;
+
+	if (strlen(name) >= KEPT_OUTER_BYTES)
+		return NULL;
+	if (listen_kept_inner(name, &tenant, ret))
+		return workers_find(s, tenant);
+	strcpy(ret, name);
+	return sscanf(name, KEPT_PREFIX "%u-", &uid) == 1
+		       ? workers_find(s, subuids_owner(s->config->subuids, uid))
+		       : NULL;
+}
+
 static void take_kept(struct supervisor *s)
 {
 	for (size_t i = 0; i < s->sockets->n_kept; i++) {
 		struct listen_kept *kept = &s->sockets->kept[i];
-		unsigned uid;
-		struct worker *worker = NULL;
+		char name[KEPT_OUTER_BYTES];
+		struct worker *worker = find_keeper_of(s, kept->name, name);
 
-		if (strlen(kept->name) < CHANNEL_NAME_BYTES &&
-			sscanf(kept->name, KEPT_PREFIX "%u-", &uid) == 1)
-			worker = workers_find(s, subuids_owner(s->config->subuids, uid));
 		if (!worker) {
 			log_warning("a kept recorder is let go: its name is none of ours");
 			(void)notify_drop(kept->name);
 			continue;
 		}
-		keeper_keep(s, worker, TAKE_FD(kept->fd), kept->name, true);
+		keeper_keep(s, worker, TAKE_FD(kept->fd), name, true);
 		worker->is_to_start = true;
 	}
 }

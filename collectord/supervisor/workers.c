@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "collectord/service/config.h"
+#include "collectord/service/container.h"
 #include "collectord/service/listen.h"
 #include "collectord/service/log.h"
 #include "collectord/service/notify.h"
@@ -74,7 +75,9 @@ int workers_find_left(struct supervisor *s)
 
 		if (end == entry->d_name || *end || uid >= UINT32_MAX)
 			continue;
-		worker = workers_find(s, subuids_owner(s->config->subuids, (uid_t)uid));
+		worker = workers_find(s, container_is_tenant((uid_t)uid)
+						 ? (uid_t)uid
+						 : subuids_owner(s->config->subuids, (uid_t)uid));
 		if (worker)
 			worker->is_to_start = true;
 	}

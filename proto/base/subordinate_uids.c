@@ -23,6 +23,8 @@ struct range {
 struct subuids {
 	size_t count;
 	struct range *range; /* by first */
+	bool is_of_one;	     /* no ranges: every uid is charged to ... */
+	uid_t one;
 };
 
 static void fclose_p(FILE **file)
@@ -185,6 +187,17 @@ int subuids_read(const char *path, struct subuids **ret)
 	return 0;
 }
 
+struct subuids *subuids_of_one(uid_t owner)
+{
+	struct subuids *subuids = calloc(1, sizeof(*subuids));
+
+	if (subuids) {
+		subuids->is_of_one = true;
+		subuids->one = owner;
+	}
+	return subuids;
+}
+
 struct subuids *subuids_free(struct subuids *subuids)
 {
 	if (!subuids)
@@ -199,6 +212,8 @@ uid_t subuids_owner(const struct subuids *subuids, uid_t uid)
 	size_t from = 0, to = subuids ? subuids->count : 0;
 	const struct range *range;
 
+	if (subuids && subuids->is_of_one)
+		return subuids->one;
 	/* The last one that does not begin behind it. */
 	while (from < to) {
 		size_t middle = from + (to - from) / 2;

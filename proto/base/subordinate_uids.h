@@ -12,6 +12,8 @@ struct subuids;
 /* Reads a file in the format of /etc/subuid. Malformed lines are skipped; a missing file counts as
  * empty. 0; -ENOMEM; -E2BIG: more than SUBUID_RANGES_MAX ranges; -errno of open(). */
 int subuids_read(const char *path, struct subuids **ret);
+/* Every uid is charged to @owner. NULL: out of memory. */
+struct subuids *subuids_of_one(uid_t owner);
 struct subuids *subuids_free(struct subuids *subuids);
 
 /*

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+#include "collectord/service/container.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "proto/base/cleanup.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+
+/* Longer than the files of a process in any container. */
+#define TEXT_BYTES 8192u
+#define ID_BYTES   64u
+#define OWNER_FILE ".container"
+
+/* Copies @n bytes that may stand in an id; '_' is what systemd writes for '-'. */
+static bool copy_id(const char *id, size_t n, char ret[CONTAINER_NAME_BYTES])
+{
+	if (n < 8 || n > ID_BYTES)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if (!isalnum((unsigned char)id[i]) && id[i] != '-' && id[i] != '_')
+			return false;
+		ret[i] = id[i] == '_' ? '-' : id[i];
+	}
+	ret[n] = '\0';
+	return true;
+}
+
+/* Takes the next component of *@path; its length is *@ret_n. Returns NULL at the end. */
+static const char *next_component(const char **path, size_t *ret_n)
+{
+	const char *begin = *path + strspn(*path, "/");
+
+	*ret_n = strcspn(begin, "/\n");
+	*path = begin + *ret_n;
+	return *ret_n ? begin : NULL;
+}
+
+static bool is_text(const char *at, size_t n, const char *text)
+{
+	return n == strlen(text) && !memcmp(at, text, n);
+}
+
+/* /kubepods/burstable/podUID, or /kubepods.slice/kubepods-burstable.slice/kubepods-...-podUID.slice
+ */
+static bool find_pod(const char *path, char ret[CONTAINER_NAME_BYTES])
+{
+	static const char suffix[] = ".slice";
+	const char *at;
+	size_t n;
+
+	for (unsigned depth = 0; depth < 2 && (at = next_component(&path, &n)); depth++) {
+		const char *pod = memmem(at, n, "-pod", 4);
+
+		if (n > 3 && !memcmp(at, "pod", 3))
+			return copy_id(at + 3, n - 3, ret);
+		if (pod && n > sizeof(suffix) &&
+			!memcmp(at + n - (sizeof(suffix) - 1), suffix, sizeof(suffix) - 1))
+			return copy_id(
+				pod + 4, (size_t)(at + n - (sizeof(suffix) - 1) - pod - 4), ret);
+	}
+	return false;
+}
+
+/* /system.slice/docker-ID.scope and the like. */
+static bool find_scope(const char *path, char ret[CONTAINER_NAME_BYTES])
+{
+	static const char *const engines[] = {"docker-", "crio-", "cri-containerd-", "libpod-"};
+	static const char suffix[] = ".scope";
+	size_t n, bytes;
+	const char *at = next_component(&path, &n);
+
+	if (!at || n <= sizeof(suffix) ||
+		memcmp(at + n - (sizeof(suffix) - 1), suffix, sizeof(suffix) - 1) != 0)
+		return false;
+	for (size_t i = 0; i < sizeof(engines) / sizeof(*engines); i++) {
+		bytes = strlen(engines[i]);
+		if (n > bytes + sizeof(suffix) && !memcmp(at, engines[i], bytes))
+			return copy_id(at + bytes, n - bytes - (sizeof(suffix) - 1), ret);
+	}
+	return false;
+}
+
+static bool parse_path(const char *path, char ret[CONTAINER_NAME_BYTES])
+{
+	size_t n;
+	const char *top = next_component(&path, &n);
+
+	if (!top)
+		return false;
+	if (is_text(top, n, "kubepods") || is_text(top, n, "kubepods.slice"))
+		return find_pod(path, ret);
+	if (is_text(top, n, "docker")) {
+		top = next_component(&path, &n);
+		return top && copy_id(top, n, ret);
+	}
+	return (is_text(top, n, "system.slice") || is_text(top, n, "machine.slice")) &&
+	       find_scope(path, ret);
+}
+
+bool container_parse(const char *cgroup, char ret[CONTAINER_NAME_BYTES])
+{
+	/* Each line is "number:controllers:path". */
+	for (const char *line = cgroup; *line; line += *line == '\n') {
+		const char *path = strchr(line, ':');
+		size_t n = strcspn(line, "\n");
+
+		path = path && path < line + n
+			       ? memchr(path + 1, ':', (size_t)(line + n - path - 1))
+			       : NULL;
+		if (path && parse_path(path + 1, ret))
+			return true;
+		line += n;
+	}
+	return false;
+}
+
+/* Returns false if the file cannot be read, or is too long. */
+static bool read_file(const char *pid, const char *name, char ret[TEXT_BYTES])
+{
+	CLEANUP(close_p) int fd = -1;
+	char path[64];
+	size_t n = 0;
+	ssize_t got;
+
+	snprintf(path, sizeof(path), "/proc/%s/%s", pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && n < TEXT_BYTES && (got = read(fd, ret + n, TEXT_BYTES - n)) > 0)
+		n += (size_t)got;
+	if (!n || n == TEXT_BYTES)
+		return false;
+	ret[n] = '\0';
+	return true;
+}
+
+/* In a node that is itself a container all processes have its name, which tells nothing. */
+static bool is_own(const char *name)
+{
+	char cgroup[TEXT_BYTES], own[CONTAINER_NAME_BYTES];
+
+	return read_file("self", "cgroup", cgroup) && container_parse(cgroup, own) &&
+	       strcmp(own, name) == 0;
+}
+
+static bool has_many_pids(const char *status)
+{
+	const char *line = strstr(status, "\nNSpid:");
+
+	/* "NSpid:" and a tab before each number. */
+	return line && strchr(line + 8, '\t') && strcspn(line + 8, "\t") < strcspn(line + 8, "\n");
+}
+
+struct container container_of_peer(int fd)
+{
+	struct container ret = {.is_known = false};
+	struct ucred ucred = {0};
+	socklen_t bytes = sizeof(ucred);
+	CLEANUP(close_p) int pidfd = -1;
+	struct pollfd death = {.events = POLLIN};
+	char cgroup[TEXT_BYTES], status[TEXT_BYTES], pid[16];
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &ucred, &bytes) < 0 || !ucred.pid)
+		return ret;
+	bytes = sizeof(pidfd);
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &bytes) < 0) {
+		pidfd = -1;
+		if (errno != ENOPROTOOPT)
+			return ret; /* it is gone; before Linux 6.5 the pid has to do */
+	}
+	snprintf(pid, sizeof(pid), "%d", (int)ucred.pid);
+	if (!read_file(pid, "cgroup", cgroup) || !read_file(pid, "status", status))
+		return ret;
+	death.fd = pidfd;
+	if (pidfd >= 0 && poll(&death, 1, 0) != 0)
+		return ret; /* the pid may have been that of another process */
+	ret.is_known = true;
+	ret.is_in_pid_namespace = has_many_pids(status);
+	if (!container_parse(cgroup, ret.name) || is_own(ret.name))
+		ret.name[0] = '\0';
+	return ret;
+}
+
+uid_t container_tenant(const char *name)
+{
+	uint32_t hash = 2166136261u; /* FNV-1a */
+
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * 16777619u;
+	hash ^= hash >> 15;
+	return CONTAINER_TENANT_MIN + hash % (CONTAINER_TENANT_MAX - CONTAINER_TENANT_MIN + 1);
+}
+
+int container_claim(const char *folder, const char *name)
+{
+	CLEANUP(free_p) char *path = NULL;
+	CLEANUP(close_p) int fd = -1;
+	char text[CONTAINER_NAME_BYTES] = "";
+	ssize_t n = (ssize_t)strlen(name);
+
+	if (asprintf(&path, "%s/" OWNER_FILE, folder) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	if (read(fd, text, sizeof(text) - 1) == 0 && pwrite(fd, name, (size_t)n, 0) == n)
+		return 0;
+	return strcmp(text, name) == 0 ? 0 : -EPERM;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+/*
+ * The container of a peer, as the kernel reports it: the pod or the container that its cgroup
+ * names. A name counts only where root puts it, at the top of the hierarchy: a user who owns a
+ * cgroup below that may call it anything. Any thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define CONTAINER_NAME_BYTES 128u
+
+/*
+ * Each container is a tenant with all of its uids. Its number stands where that of another tenant
+ * is a uid; a uid from CONTAINER_TENANT_MIN on is not served outside a container.
+ */
+#define CONTAINER_TENANT_MIN 0xc0000000u
+#define CONTAINER_TENANT_MAX 0xfffffffeu
+
+struct container {
+	char name[CONTAINER_NAME_BYTES]; /* "": none */
+	bool is_known;		  /* false: the process is gone, or its files cannot be read */
+	bool is_in_pid_namespace; /* one that is not ours */
+};
+
+/* Reads the container of the process that connected to @fd; that of the calling process counts as
+ * none. */
+struct container container_of_peer(int fd);
+
+/*
+ * Finds the name in the text of /proc/PID/cgroup. Returns false if it names no container.
+ */
+bool container_parse(const char *cgroup, char ret[CONTAINER_NAME_BYTES]);
+
+/* Two names may have the same number: container_claim() tells. */
+uid_t container_tenant(const char *name);
+
+static inline bool container_is_tenant(uid_t tenant)
+{
+	return tenant >= CONTAINER_TENANT_MIN && tenant <= CONTAINER_TENANT_MAX;
+}
+
+/*
+ * Takes the folder of a tenant for the container @name: the first name is written there. Returns 0;
+ * -EPERM: it belongs to another container; or another error.
+ */
+int container_claim(const char *folder, const char *name);

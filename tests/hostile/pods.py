@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Two pods whose root is the host's root, the root of the host, and a user who builds a cgroup that is
+called like a pod's: neither pod is shown what the other has, or root; root is shown all; the user
+stays that user.
+
+usage: pods.py --build DIR
+"""
+import contextlib
+import glob
+import os
+import signal
+import socket
+import sqlite3
+
+import wire
+from neighbours import read_status, workers_of
+from node import DEADLINE_S, fail, reap, told, wait_for
+from service import Supervised, User, run
+
+IDS = ("6b1f0c2e-3f43-4c7e-9a51-0d7c5c1f0a01", "6b1f0c2e-3f43-4c7e-9a51-0d7c5c1f0a02")
+PLAIN = User("a user", 62501)
+
+
+class Inside(User):
+    """A user in a cgroup."""
+
+    def __init__(self, name, uid, hierarchy, path):
+        super().__init__(name, uid)
+        self.cgroup = hierarchy + path
+        self.is_root = uid == 0
+
+    def __enter__(self):
+        os.makedirs(self.cgroup, exist_ok=True)
+        return self
+
+    def __exit__(self, *_):
+        """It is removed with those above it that are empty."""
+        path = self.cgroup
+        with contextlib.suppress(OSError):
+            while True:
+                os.rmdir(path)
+                path = os.path.dirname(path)
+
+    def command(self, command):
+        inner = command if self.is_root else super().command(command)
+        return ["sh", "-c", 'echo $$ >"$0"/cgroup.procs && exec "$@"', self.cgroup, *inner]
+
+
+def hierarchy():
+    """Where cgroups can be made: of version 2, or one of version 1."""
+    with open("/proc/mounts", encoding="ascii") as mounts:
+        found = [line.split()[:3] for line in mounts]
+    for kind in ("cgroup2", "cgroup"):
+        for _, path, which in found:
+            if which == kind and "cpuset" not in path and os.access(path, os.W_OK):
+                return path
+    fail("no hierarchy of cgroups is mounted")
+    return None
+
+
+def jobs(service, user=None):
+    """What rtl ls shows: {(uid, job)}."""
+    return {(session["uid"], session["job"]) for all in service.sessions(user).values() for session in all}
+
+
+def check_sight(service, pods, fake, names):
+    for pod in pods:
+        shown = jobs(service, pod)
+        if shown != {(0, pod.name)}:
+            fail("%s is shown %s" % (pod.name, shown))
+        for other in names - {pod.name}:
+            said = service.rtl(pod, "stat", "-n", "1", other)
+            none = service.rtl(pod, "stat", "-n", "1", "no such job")
+            if said.returncode == 0 or said.stdout or \
+                    said.stderr.replace(other, "X") != none.stderr.replace("no such job", "X"):
+                fail("%s asks for %s: %d %s %s" % (
+                    pod.name, other, said.returncode, said.stdout, said.stderr))
+    for user in (fake, PLAIN):
+        if jobs(service, user) != {(PLAIN.uid, fake.name)}:
+            fail("%s is shown %s" % (user.name, jobs(service, user)))
+    every = {(0, name) for name in names - {fake.name}} | {(PLAIN.uid, fake.name)}
+    if jobs(service) != every:
+        fail("root is shown %s" % jobs(service))
+
+
+def acceptor_of(pid):
+    for path in glob.glob("/proc/[0-9]*"):
+        status = read_status(int(os.path.basename(path)))
+        if int(status.get("PPid", 0)) == pid and status["Name"].strip() == "collectord" and \
+                int(status["Threads"]) == 1:
+            return int(status["Pid"])
+    fail("there is no acceptor")
+    return None
+
+
+def check_gone(service, pid, pod):
+    """A process of the pod connects and ends before its container can be read: its connection is no root's."""
+    acceptor = acceptor_of(pid)
+    os.kill(acceptor, signal.SIGSTOP)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        child = os.fork()
+        if not child:
+            with open(pod.cgroup + "/cgroup.procs", "w", encoding="ascii") as file:
+                file.write("0")
+            connection.connect(service.socket)
+            os._exit(0)
+        os.waitpid(child, 0)
+        os.kill(acceptor, signal.SIGCONT)
+        connection.settimeout(DEADLINE_S)
+        connection.sendall(wire.frame(sessions_request={"version_min": 1, "version_max": 1}))
+        answer = connection.recv(1 << 16)
+    if b"container is not known" not in answer:
+        fail("a connection of nobody is answered: %r" % answer)
+
+
+def check(service, _options):
+    top = hierarchy()
+    with contextlib.ExitStack() as stack:
+        pods = [stack.enter_context(Inside("pod %d" % i, 0, top, path % IDS[i])) for i, path in enumerate((
+            "/kubepods/burstable/pod%s/0123456789abcdef", "/kubepods/pod%s/0123456789abcdef"))]
+        fake = stack.enter_context(Inside(
+            "a false pod", PLAIN.uid, top,
+            "/user.slice/user-%d.slice/kubepods/pod%s/0123456789abcdef" % (PLAIN.uid, IDS[0])))
+        root = stack.enter_context(Inside("root", 0, top, "/system.slice/sshd.service"))
+        pods_and_others(service, pods, fake, root)
+
+
+def pods_and_others(service, pods, fake, root):
+    supervised = Supervised(service)
+    supervised.start()
+    users = [*pods, fake, root]
+    names = {user.name for user in users}
+    ranks = {user: service.spawn(user, user.name, "--polite", rate=500) for user in users}
+    wait_for("rows of all", lambda: sum(
+        s["stored"] > 0 for all in service.sessions().values() for s in all) == len(users))
+    check_sight(service, pods, fake, names)
+    check_gone(service, supervised.process.pid, pods[0])
+
+    # A rank of each pod is killed while there is no service; its recorder is kept for its own pod.
+    wait_for("recorders to be kept", lambda: len(supervised.manager.kept) == len(users))
+    supervised.process.kill()
+    supervised.process.wait(DEADLINE_S)
+    for user in pods:
+        reap(ranks[user])
+    supervised.start()
+    for user in (fake, root):
+        ranks[user].terminate()
+    kernels = {user.name: told(ranks[user]) for user in (fake, root)}
+    wait_for("all sessions to be closed", lambda: [
+        s["state"] for all in service.sessions().values() for s in all] == ["closed"] * len(users))
+    check_sight(service, pods, fake, names)
+    for all_of_uid in service.sessions().values():
+        for session in all_of_uid:
+            check_rows(session, kernels.get(session["job"]))
+
+    # Closed sessions are shown without the workers that closed them, too.
+    for pid in workers_of(supervised.process.pid):
+        os.kill(pid, signal.SIGKILL)
+    wait_for("the workers to end", lambda: jobs(service) and len(jobs(service)) == len(users))
+    check_sight(service, pods, fake, names)
+    supervised.stop()
+    print("two pods of uid 0, root and a user with a cgroup like a pod's: each is shown its own, root all")
+
+
+def check_rows(session, kernels):
+    """@kernels: None: nothing told how many there were."""
+    with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % session["database"], uri=True)) as db:
+        stored, = db.execute("SELECT count(*) FROM rocpd_op").fetchone()
+        drained, = db.execute("SELECT min(drained) FROM rtl_process").fetchone()
+    if not drained or not stored or kernels not in (None, stored):
+        fail("%s: %s dispatched, %d stored" % (session["job"], kernels, stored))
+
+
+if __name__ == "__main__":
+    run(check)

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* Which container the cgroup of a process names, and what its recorders are called. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collectord/service/container.h"
+#include "collectord/service/listen.h"
+
+#define POD	   "6b1f0c2e-3f43-4c7e-9a51-0d7c5c1f0a01"
+#define POD_SYSTEM "6b1f0c2e_3f43_4c7e_9a51_0d7c5c1f0a01"
+#define ID	   "4f6d0e9a1b2c3d4e5f60718293a4b5c6d7e8f90112233445566778899aabbccd"
+
+static void expect(const char *cgroup, const char *name)
+{
+	char found[CONTAINER_NAME_BYTES];
+	bool is = container_parse(cgroup, found);
+
+	assert_int_equal(is, name != NULL);
+	if (name)
+		assert_string_equal(found, name);
+}
+
+static void pods_and_containers_of_root_are_found(void **state)
+{
+	(void)state;
+	expect("0::/kubepods/burstable/pod" POD "/" ID "\n", POD);
+	expect("0::/kubepods/pod" POD "/" ID "\n", POD);
+	expect("0::/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" POD_SYSTEM
+	       ".slice/cri-containerd-" ID ".scope\n",
+		POD);
+	expect("0::/kubepods.slice/kubepods-pod" POD_SYSTEM ".slice/crio-" ID ".scope\n", POD);
+	expect("0::/system.slice/docker-" ID ".scope\n", ID);
+	expect("0::/machine.slice/libpod-" ID ".scope/container\n", ID);
+	expect("12:pids:/\n5:memory:/docker/" ID "\n0::/\n", ID);
+	/* The first one from the top counts. */
+	expect("0::/kubepods/pod" POD "/x/kubepods/pod00000000-0000\n", POD);
+}
+
+static void what_a_user_may_name_is_no_container(void **state)
+{
+	(void)state;
+	expect("", NULL);
+	expect("0::/\n", NULL);
+	expect("0::/user.slice/user-1000.slice/user@1000.service/kubepods/pod" POD "/x\n", NULL);
+	expect("0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope\n",
+		NULL);
+	expect("0::/system.slice/slurmstepd.scope/job_1/step_0/user/task_0\n", NULL);
+	expect("0::/system.slice/x.service/docker-" ID ".scope\n", NULL);
+	expect("0::/kubepods/burstable\n", NULL);
+	expect("0::/kubepods/burstable/besteffort/pod" POD "\n", NULL);
+	expect("0::/kubepods/pod../x\n", NULL);
+	expect("0::/system.slice/docker-.scope\n", NULL);
+	expect("no colon", NULL);
+}
+
+static void a_number_is_of_one_container(void **state)
+{
+	char folder[] = "/tmp/rtl-container-XXXXXX", path[64];
+
+	(void)state;
+	assert_true(container_is_tenant(container_tenant(POD)));
+	assert_true(container_is_tenant(container_tenant(ID)));
+	assert_false(container_is_tenant(0));
+	assert_false(container_is_tenant((uid_t)-1));
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(container_claim(folder, POD), 0);
+	assert_int_equal(container_claim(folder, POD), 0);
+	assert_int_equal(container_claim(folder, ID), -EPERM);
+	snprintf(path, sizeof(path), "%s/.container", folder);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(folder), 0);
+}
+
+static void names_of_recorders_keep_their_container(void **state)
+{
+	const uid_t tenants[] = {CONTAINER_TENANT_MIN, CONTAINER_TENANT_MAX, container_tenant(POD)};
+	const char *name = KEPT_PREFIX "4294967294-1234567890-1-00";
+	char outer[KEPT_OUTER_BYTES], inner[KEPT_OUTER_BYTES];
+	uid_t tenant;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(tenants) / sizeof(*tenants); i++) {
+		listen_kept_outer(tenants[i], name, outer);
+		/* Its bytes are counted in the limit of the environment. */
+		assert_true(strlen(outer) <= strlen(name));
+		assert_true(listen_kept_inner(outer, &tenant, inner));
+		assert_int_equal(tenant, tenants[i]);
+		assert_string_equal(inner, name);
+	}
+	listen_kept_outer(1000, name, outer);
+	assert_string_equal(outer, name);
+	assert_false(listen_kept_inner(outer, &tenant, inner));
+	assert_false(listen_kept_inner("k_vvvvvv-x", &tenant, inner)); /* no tenant's number */
+	assert_false(listen_kept_inner("k_00000", &tenant, inner));
+	assert_false(listen_kept_inner("k_00-000-", &tenant, inner));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pods_and_containers_of_root_are_found),
+		cmocka_unit_test(what_a_user_may_name_is_no_container),
+		cmocka_unit_test(a_number_is_of_one_container),
+		cmocka_unit_test(names_of_recorders_keep_their_container),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

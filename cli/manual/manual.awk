@@ -98,7 +98,11 @@ state == "options" && /^         +/ {
 	next
 }
 
-state == "options" && /^ [^ ].*:$/ {
+# A heading of options may be the first of them.
+(state == "options" || state == "description") && /^ [^ ].*:$/ {
+	if (state != "options")
+		section_head("OPTIONS")
+	state = "options"
 	sub(/^ /, "")
 	sub(/:$/, "")
 	print ".SS \"" text($0) "\""
@@ -123,7 +127,7 @@ state == "options" && /^ [^ ].*:$/ {
 }
 
 END {
-	if (!is_exit && name ~ /^rtl-/) {
+	if (!is_exit && name ~ /^rtl-/ && name != "rtl-demo") {
 		section_head("EXIT STATUS")
 		print "The table of\n.BR rtl (1)."
 	}

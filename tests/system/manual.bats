@@ -38,6 +38,11 @@ shown() {
 		tr -s ' ' <page | grep -qF -f words
 	done
 	[ $count -gt 100 ]
+	shown "$pages/demo/man1/rtl-demo.1" >page
+	for option in $("$demo" --help | grep -o '^ \{2,6\}\(-., \)\?--[a-z0-9-]*' | tr -s ', ' '\n' | grep .); do
+		grep -qE -e "(^|[ ,])$option([]=, []|$)" page || { echo "rtl-demo(1) lacks $option"; false; }
+		count=$((count + 1))
+	done
 	shown "$pages/man8/collectord.8" >page
 	for option in $("$collectord" --help | grep -o '^ \{2,6\}\(-., \)\?--[a-z0-9-]*' | tr -s ', ' '\n' | grep .); do
 		grep -qE -e "(^|[ ,])$option([]=, []|$)" page || { echo "collectord(8) lacks $option"; false; }
@@ -68,7 +73,7 @@ shown() {
 
 @test "no manual page has a mistake that mandoc or groff knows" {
 	local page
-	for page in "$pages"/man?/*; do
+	for page in "$pages"/man?/* "$pages"/demo/man1/*; do
 		run -0 mandoc -T lint -W warning "$page"
 		[ -z "$output" ]
 		run -0 env LC_ALL=C.UTF-8 MANROFFSEQ= sh -c 'man --warnings -l "$1" 2>&1 >/dev/null' sh "$page"

@@ -8,9 +8,9 @@ set -eu
 build="gcc libc6-dev cmake ninja-build pkg-config libevent-dev libsqlite3-dev libprotobuf-c-dev
 protobuf-c-compiler libhsa-runtime-dev libhsakmt-dev uthash-dev libiberty-dev libncurses-dev
 libjansson-dev libxxhash-dev libacl1-dev libyajl-dev zlib1g-dev clang-15 lld-15 sqlite3"
-checks="g++ libcmocka-dev bats jq tmux python3 python3-pandas python3-torch openmpi-bin slurmctld slurmd slurm-client munge strace valgrind
+checks="g++ libcmocka-dev bats jq tmux python3 python3-pandas python3-torch openmpi-bin mpich slurmctld slurmd slurm-client munge strace valgrind
 chromium npm libamdhip64-dev libjemalloc2 libtcmalloc-minimal4 hipcc util-linux procps binutils acl musl-tools libc6-i386
-clang-14 libclang-rt-14-dev systemd spin patchelf debootstrap debhelper lintian mandoc man-db bsdextrautils zsh"
+clang-14 libclang-rt-14-dev systemd spin patchelf debootstrap debhelper lintian mandoc man-db bsdextrautils zsh yamllint environment-modules"
 
 case "${1:-}" in
 demo) wanted="$build" ;;

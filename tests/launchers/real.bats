@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # Real launchers, as users type them.
-load lib.bash
+load ../system/lib.bash
 
 bats_require_minimum_version 1.5.0
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -41,6 +41,18 @@ ranks_are() { # ranks_are DATABASE COUNT LAUNCHER
 	[ "$(told out)" = "$(stored t.db)" ]
 	ranks_are t.db 4 openmpi
 	accounted t.db
+}
+
+@test "rtl run mpirun.mpich -n 4, and mpirun.mpich -n 4 rtl run" {
+	"$rtl" run --device soft -o a.db mpirun.mpich -n 4 "$demo" --steps 3 >out 2>err || { cat err; false; }
+	[ "$(told out)" = "$(stored a.db)" ]
+	ranks_are a.db 4 hydra
+	accounted a.db
+	mpirun.mpich -n 4 "$rtl" run --device soft -o b.db "$demo" --steps 3 >out 2>err || { cat err; false; }
+	[ "$(told out)" = "$(stored b.db)" ]
+	ranks_are b.db 4 hydra
+	accounted b.db
+	[ "$(sql b.db 'SELECT count(*) FROM rtl_session')" -eq 1 ]
 }
 
 @test "mpirun -n 4 rtl run -o FILE: four runners join one collector" {
@@ -167,7 +179,7 @@ closed() { # closed DATABASE: nothing open in it
 }
 
 @test "rtl run srun -n 4, srun -n 1 of four ranks, and srun -n 4 rtl run" {
-	load slurm.bash
+	load ../system/slurm.bash
 	slurm_start
 	"$rtl" run --device soft -o a.db srun -n 4 --overcommit "$demo" --steps 3 >out 2>err || { cat err; false; }
 	[ "$(told out)" = "$(stored a.db)" ]
@@ -187,7 +199,7 @@ closed() { # closed DATABASE: nothing open in it
 }
 
 @test "the TaskProlog of examples/slurm has the service record each task of a job that asks for it, and no other job" {
-	load slurm.bash
+	load ../system/slurm.bash
 	slurm_start "TaskProlog=$here/../../examples/slurm/taskprolog"
 	mkdir store
 	"$collectord" --socket "$work/s.sock" --db-dir "$work/store" >collector.log 2>&1 3>&- &
@@ -213,4 +225,16 @@ closed() { # closed DATABASE: nothing open in it
 		"0|backward|40 0|forward|20 1|backward|40 1|forward|20" ]
 	[ "$("$rtl" timeline --json t.db | jq -c '[.steps.source, .steps.count]')" = '["markers",8]' ]
 	grep -q '^rtl: SIMULATED reason: ' err
+}
+
+@test "torch.multiprocessing.spawn: the ranks that its processes set late, and none where they are arguments" {
+	"$rtl" run -q --device soft -o a.db python3 "$here/../launchers/spawn.py" variables "$(free_port)" >out 2>err || { cat out err; false; }
+	ranks_are a.db 2 pytorch
+	accounted a.db
+	[ "$(sql a.db 'SELECT rank, count(*) FROM kernel GROUP BY 1' | paste -sd ' ')" = "0|18 1|18" ]
+	# As vLLM and SGLang do. What is not said is not known, and never 0.
+	"$rtl" run -q --device soft -o b.db python3 "$here/../launchers/spawn.py" arguments "$(free_port)" >out 2>err || { cat out err; false; }
+	accounted b.db
+	[ "$(sql b.db 'SELECT DISTINCT rank IS NULL, count(*) FROM kernel GROUP BY process_id' | paste -sd ' ')" = "1|18" ]
+	[ "$(sql b.db 'SELECT count(DISTINCT process_id) FROM kernel')" = 2 ]
 }

@@ -237,10 +237,10 @@ static int attach_named(struct run_collector *collector, const struct run_option
 
 /*
  * Tries the collectors at default places: the user's own, then that of the node. Returns 0, or an
- * error if none of them accepts us.
+ * error if none of them accepts us. @why: of a service that is there and does not take the job.
  */
-static int attach_kept(
-	struct run_collector *collector, const struct run_options *options, const char *job)
+static int attach_kept(struct run_collector *collector, const struct run_options *options,
+	const char *job, char why[RUN_WHY_BYTES])
 {
 	const char *service = places_system_socket();
 	char own[PLACES_SOCKET_BYTES];
@@ -254,8 +254,8 @@ static int attach_kept(
 		say("collector at %s: %s; another one is used", own,
 			client_error(&collector->client, r));
 	r = try_service(collector, options, service, job);
-	if (r < 0 && !ask_is_absent(r))
-		say("collector at %s: %s; a private one is used", service,
+	if (r < 0 && r != -ENOENT)
+		run_why(why, "collector at %s: %s; a private one is used", service,
 			client_error(&collector->client, r));
 	return r;
 }
@@ -276,6 +276,7 @@ int run_collector_attach(struct run_collector *collector, const struct run_optio
 {
 	const char *variable = getenv("RTL_SOCKET");
 	bool is_private = options->output || options->is_private;
+	char why[RUN_WHY_BYTES] = "";
 	struct run_output output;
 	int r;
 
@@ -290,9 +291,14 @@ int run_collector_attach(struct run_collector *collector, const struct run_optio
 		return attach_private(collector, options, launch, &output);
 	if (run_private_join(collector, options, launch, &output) == 0)
 		return 0;
-	if (attach_kept(collector, options, launch->service_job) == 0)
+	if (attach_kept(collector, options, launch->service_job, why) == 0)
 		return 0;
-	return attach_private(collector, options, launch, &output);
+	r = attach_private(collector, options, launch, &output);
+	/* Of several rtl run of one launch that one says it which has made the private collector.
+	 */
+	if (*why && (r || collector->keeper))
+		say("%s", why);
+	return r;
 }
 
 void run_collector_done(struct run_collector *collector)

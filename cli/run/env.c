@@ -11,6 +11,7 @@
 #include "cli/collector/places.h"
 #include "cli/base/message.h"
 #include "proto/base/cleanup.h"
+#include "proto/settings/rank.h"
 
 enum env_key {
 	KEY_DEVICE = 0x100,
@@ -119,6 +120,29 @@ static const char *choose_socket(const struct env_options *options, char room[PA
 	return strcpy(room, own);
 }
 
+/*
+ * A job that finds no collector goes unrecorded, silently until its end. The first rank of a launch
+ * says it for all.
+ */
+static void check_collector(const char *socket)
+{
+	struct client client = CLIENT_NONE;
+	struct rank_info rank;
+	int r;
+
+	rank_detect((const char *const *)environ, &rank);
+	if (rank.rank.is_known && rank.rank.value)
+		return;
+	if (!socket || !*socket)
+		socket = places_system_socket();
+	r = client_connect(&client, socket);
+	client_close(&client);
+	if (r < 0)
+		say("collector at %s: %s; until one listens there, what the job does is not "
+		    "recorded (rtl run starts one)",
+			socket, client_error(&client, r));
+}
+
 int cmd_env(int argc, char **argv)
 {
 	char shim[PATH_MAX], calls[PATH_MAX], softgpu[PATH_MAX], socket[PATH_MAX];
@@ -146,6 +170,7 @@ int cmd_env(int argc, char **argv)
 		return CMD_BAD_INPUT;
 	}
 	params.socket = choose_socket(&options, socket);
+	check_collector(params.socket);
 	params.job = options.job;
 	params.mode = options.mode;
 	params.choices = &options.choices;

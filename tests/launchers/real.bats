@@ -238,3 +238,18 @@ closed() { # closed DATABASE: nothing open in it
 	[ "$(sql b.db 'SELECT DISTINCT rank IS NULL, count(*) FROM kernel GROUP BY process_id' | paste -sd ' ')" = "1|18" ]
 	[ "$(sql b.db 'SELECT count(DISTINCT process_id) FROM kernel')" = 2 ]
 }
+
+@test "a service that is there and does not answer is named in one line of a launch, which is recorded privately" {
+	[ "$(id -u)" -eq 0 ] || {
+		echo "needs root: it puts a socket into a /run of its own"
+		return 1
+	}
+	mkdir node
+	python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("node/rtl.sock")'
+	unshare --mount sh -c 'mount --bind node /run && exec "$@"' sh \
+		mpirun --oversubscribe -n 4 "$rtl" run --device soft "$demo" --steps 3 >out 2>err || { cat err; false; }
+	[ "$(grep -c '^rtl: collector at /run/rtl.sock: no process listens there; a private one is used$' err)" -eq 1 ]
+	[ "$(ls rtl-*.db | wc -l)" -eq 1 ]
+	[ "$(told out)" = "$(stored rtl-*.db)" ]
+	accounted rtl-*.db
+}

@@ -21,6 +21,25 @@ bats_require_minimum_version 1.5.0
 	[ "$output" = "$twice" ]
 }
 
+@test "rtl env says once a launch that no collector listens, and nothing when one does" {
+	local told="until one listens there, what the job does is not recorded (rtl run starts one)"
+	run -0 --separate-stderr "$rtl" env --socket "$work/c.sock"
+	[ "$stderr" = "rtl: collector at $work/c.sock: no such socket; $told" ]
+	"$collectord" --socket "$work/c.sock" --db "$work/all.db" >collector.log 2>&1 3>&- &
+	pids+=($!)
+	wait_until listens "$work/c.sock"
+	run -0 --separate-stderr "$rtl" env --socket "$work/c.sock"
+	[ -z "$stderr" ]
+	kill -KILL "${pids[0]}"
+	wait "${pids[0]}" || true
+	for RANK in 0 1; do
+		run -0 --separate-stderr env RANK=$RANK LOCAL_RANK=$RANK WORLD_SIZE=2 RTL_SOCKET="$work/c.sock" "$rtl" env
+		[[ $output == *"export HSA_TOOLS_LIB="* ]]
+		[ "$RANK" = 1 ] || [ "$stderr" = "rtl: collector at $work/c.sock: no process listens there; $told" ]
+		[ "$RANK" = 0 ] || [ -z "$stderr" ]
+	done
+}
+
 @test "rtl env: socket, job, mode and software GPU on request" {
 	run -0 --separate-stderr "$rtl" env
 	[[ $output != *RTL_SOCKET* && $output != *RTL_JOB_ID* && $output != *LD_LIBRARY_PATH* ]]
@@ -45,7 +64,7 @@ bats_require_minimum_version 1.5.0
 	# LD_PRELOAD cannot name it: what comes by that is missing, and said to be.
 	[[ $output != *LD_PRELOAD* ]]
 	missing="roctx ranges, RCCL's and HIP's calls are not recorded: the shim's path has a space or a colon"
-	[ "$stderr" = "rtl: $missing; install it elsewhere" ]
+	[ "${stderr_lines[-1]}" = "rtl: $missing; install it elsewhere" ]
 	ln -s "$libdir/softgpu" 'other libs/'
 	run -0 --separate-stderr env RTL_LIBDIR="$work/other libs" "$rtl" run -o t.db true
 	[ "${stderr_lines[0]}" = "rtl: $missing; install it elsewhere" ]

@@ -70,7 +70,7 @@ static bool has_ended(pid_t pid)
 	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid;
 }
 
-/* It listens, and waits for the place of another: what it made goes with it. */
+/* It listens, and waits for another collector to leave the folder: it removes what it made. */
 static void told_to_end_while_it_starts_it_tidies_up(void **state)
 {
 	struct place *place = *state;
@@ -107,14 +107,14 @@ static void a_dead_socket_is_replaced(void **state)
 	daemon_stop(&daemon);
 }
 
-/* As long as it takes to connect to it once. */
+/* Accepts one connection and exits. */
 static _Noreturn void accept_one(int listener)
 {
 	(void)accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	_exit(0);
 }
 
-/* Its creator has ended; a process that it has started still listens there. */
+/* The creator of the socket has ended; a process that it has started still listens there. */
 static void leave_a_listener(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -243,7 +243,7 @@ static void an_empty_name_is_a_usage_error(void **state)
 	}
 }
 
-/* Of root's the place is /var/lib/rtl. */
+/* For root the folder is /var/lib/rtl. */
 static void a_user_without_a_home_is_told_what_to_give(void **state)
 {
 	struct place *place = *state;
@@ -261,7 +261,7 @@ static void a_user_without_a_home_is_told_what_to_give(void **state)
 	assert_int_equal(setenv("HOME", place->dir, 1), 0);
 }
 
-/* Not taken for the default of 30 s. */
+/* 0 is not taken for the default of 30 s. */
 static void no_time_at_all_for_a_disk_is_a_usage_error(void **state)
 {
 	struct place *place = *state;
@@ -448,7 +448,7 @@ static void a_second_hello_closes_the_connection(void **state)
 	fake_shim_done(&shim);
 }
 
-/* As rtl run does it: the socket is passed, the file is one job's. */
+/* Passes the socket, as rtl run does; the file belongs to one job. */
 static int passed_listener(const char *path)
 {
 	struct listen_sockets sockets;
@@ -541,7 +541,7 @@ static bool can_read(uid_t uid, const char *path)
 	return WEXITSTATUS(status) == 0;
 }
 
-/* As root the owner is another user than the daemon's; else it is us, and so are all others. */
+/* As root the owner is another user than the daemon's; otherwise all are the same user. */
 static void only_the_owner_reads_live_and_closed_databases(void **state)
 {
 	struct place *place = *state;

@@ -78,7 +78,7 @@ static void before_ack(void **state)
 	die_and_go_on(*state, "before_ack:3");
 }
 
-/* It is written then; the shim may read it or not. */
+/* The Ack was written by then; the shim may have read it or not. */
 static void after_ack(void **state)
 {
 	die_and_go_on(*state, "after_ack:3");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a restarted collector does about the processes of its earlier life. */
+/* A restarted collector and the processes that were open when the one before died. */
 #include "tests/unit/collectord/daemon.h"
 
 #include <fcntl.h>

@@ -61,7 +61,7 @@ static void open_index(struct place *place)
 	sql(place->index, "PRAGMA synchronous=OFF");
 }
 
-/* By another collector, which counts so. */
+/* Opens the index as another collector does, which counts by @subuids. */
 static void reopen_index(struct place *place, const struct subuids *subuids)
 {
 	index_close(place->index);
@@ -164,7 +164,7 @@ static int count_step(void *data)
 	return 0;
 }
 
-/* All that one step of retention asks, a removal with it, and a session that comes and goes. */
+/* The steps of one pass of retention with a removal, and of a session that comes and goes. */
 static uint64_t steps_of_a_removal(struct index *index, unsigned n)
 {
 	struct index_closed closed = {0};
@@ -461,7 +461,7 @@ static void subordinate_uids_are_one_tenant(void **state)
 	assert_int_equal(number(place->index, "SELECT count(*) FROM removed WHERE tenant = 2"), 5);
 }
 
-/* Of a session that is open, or has a log beside its file, the file is asked. */
+/* For a session that is open, or that has a WAL beside its file, rtl ls reads the file. */
 static void what_rtl_ls_shows_is_of_a_closed_file(void **state)
 {
 	struct index *index = ((struct place *)*state)->index;
@@ -497,7 +497,7 @@ static void what_rtl_ls_shows_is_of_a_closed_file(void **state)
 	assert_int_equal(number(index, "SELECT changed_ns IS NULL FROM session"), 1);
 }
 
-/* As the first version left it. */
+/* The index is as the first version left it. */
 static void an_older_index_goes_on(void **state)
 {
 	struct place *place = *state;
@@ -527,7 +527,7 @@ static void an_older_index_goes_on(void **state)
 		number(place->index, "SELECT count(*) FROM removed WHERE tenant = uid"), 5);
 }
 
-/* That of a session which ended here before the index could be told that the store was moved. */
+/* A session ended here before the index could be told that the store was moved. */
 static void what_was_put_since_the_store_was_moved_stays(void **state)
 {
 	struct place *place = *state;

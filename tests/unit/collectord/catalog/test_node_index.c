@@ -204,7 +204,7 @@ static void what_goes_and_went_is_there_once(void **state)
 		number(place, "SELECT count(*) FROM removed WHERE removed_realtime_ns > 0"), 1);
 }
 
-/* It may be as long as it likes: the others are copied. */
+/* A tenant may hold its index for as long as it likes: the others are copied. */
 static void a_tenant_that_holds_its_index_is_passed_over(void **state)
 {
 	struct place *place = *state;
@@ -222,7 +222,7 @@ static void a_tenant_that_holds_its_index_is_passed_over(void **state)
 	assert_int_equal(number(place, "SELECT count(*) FROM session"), 2);
 }
 
-/* As an older rtl has left it: its history is the tenant's from now on. */
+/* As an older rtl has left it: the history in the node's index becomes the tenant's. */
 static void a_new_index_takes_over_what_the_node_knew_of_its_tenant(void **state)
 {
 	struct place *place = *state;
@@ -301,7 +301,7 @@ static void one_that_was_taken_away_is_to_be_opened_anew(void **state)
 	assert_int_equal(number(place, "SELECT count(*) FROM session"), 2);
 }
 
-/* Of a version that had no table of what went. */
+/* The older version had no table of removed sessions. */
 static void a_new_index_takes_over_one_of_an_older_version(void **state)
 {
 	struct place *place = *state;

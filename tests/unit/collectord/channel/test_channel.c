@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the processes of the service say to each other, and what they see of each other. */
+/* Messages between the processes of the service, and the counters that they share. */
 #include "collectord/channel/channel.h"
 
 #include <errno.h>

@@ -55,7 +55,7 @@ static void put_rows(struct feed *feed, unsigned first, unsigned count)
 	assert_int_equal(feed->count, 0);
 }
 
-/* Those behind row @before. */
+/* Checks the rows behind row @before. */
 static void check_rows_after(sqlite3 *db, unsigned before, unsigned first, unsigned count)
 {
 	sqlite3_stmt *all;
@@ -142,7 +142,7 @@ static int64_t shape_value_of(unsigned i, unsigned column)
 	return value == FEED_NULL ? 77 : value;
 }
 
-/* From number @first on, whose id is one more. */
+/* Puts shapes from number @first on; the id of each is its number and one. */
 static void put_shapes(struct feed *feed, unsigned first, unsigned count)
 {
 	for (unsigned i = first; i < first + count; i++) {
@@ -230,7 +230,7 @@ static void a_leaf_holds_the_shapes_that_fit(void **state)
 		id);
 }
 
-/* What then is undone is the whole transaction, by SQLite already. */
+/* SQLite has undone the whole transaction by then. */
 static void an_id_that_is_there_undoes_all(void **state)
 {
 	struct harness *h = *state;
@@ -361,7 +361,7 @@ static void rows_are_copied_as_they_are(void **state)
 	end(*state, writer);
 }
 
-/* What SQLite has read once it would read again from its own memory, unless it only borrows. */
+/* SQLite would read a page from its own cache the second time, unless it only borrows pages. */
 static void sqlite_keeps_no_page(void **state)
 {
 	struct writer *writer = begin(*state);
@@ -425,7 +425,7 @@ static void a_session_that_stores_little_keeps_little_memory(void **state)
 	end(h, writer);
 }
 
-/* As schema 9 left it. */
+/* Makes a database as schema 9 left it. */
 static sqlite3 *make_older(const struct harness *h)
 {
 	sqlite3 *db;
@@ -440,7 +440,7 @@ static sqlite3 *make_older(const struct harness *h)
 	return db;
 }
 
-/* To copy them would hold up the store for as long as there are many. */
+/* Copying the rows would hold up the store, the longer the more there are. */
 static void rows_of_an_older_file_stay_where_they_are(void **state)
 {
 	static const char root[] = "SELECT rootpage FROM sqlite_schema WHERE name = 'rtl_dispatch'";

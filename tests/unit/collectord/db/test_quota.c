@@ -284,7 +284,7 @@ static void tables_beyond_memory(void **state)
 	harness_wait_commit(h, 1);
 }
 
-/* What can be done without leaves room for names, and those for what records are stored by. */
+/* Records that can be left out leave room for names, and names for what records need. */
 static void memory_goes_by_need(void **state)
 {
 	const struct quota_limits limits = {.memory_bytes = 1000};
@@ -339,7 +339,7 @@ static void what_is_rolled_back(void **state)
 
 #define BOOKS_BYTES (1u << 20)
 
-/* Whatever it says of a queue later was paid for when the queue was let in. */
+/* A queue pays for its later losses when it is accepted. */
 static void a_queue_pays_for_its_losses(void **state)
 {
 	const struct quota_limits limits = {.memory_bytes = BOOKS_BYTES};
@@ -367,7 +367,7 @@ static void a_queue_pays_for_its_losses(void **state)
 	quotas_done(&quotas);
 }
 
-/* Of a look, or at the end. */
+/* Number of queues that a scan, or the end of the process, takes. */
 static unsigned queues_of(struct process *process, bool is_last)
 {
 	static struct recorder_queue queue[RECORDER_QUEUES];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a new file holds: it is copied from what the build made, and not from the migrations. */
+/* A new database is a copy of the image that the build made, and is not made by migrations. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -111,7 +111,7 @@ static void a_name_is_given_to_a_whole_file_alone(void **state)
 
 /* The disk fails the next sync. */
 static bool is_sync_to_fail;
-/* Till the next sync its owner has put something else there. */
+/* The owner puts another file here before the next sync. */
 static const char *replaced;
 
 int __real_fdatasync(int fd);
@@ -163,7 +163,7 @@ static void a_file_that_fails_to_be_synced_goes_and_no_other(void **state)
 	assert_int_equal(access(h->path, F_OK), 0);
 }
 
-/* Of this process and its children, for good. */
+/* The filter applies to this process and its children, for good. */
 static int forbid_links(void)
 {
 	struct sock_filter filter[] = {

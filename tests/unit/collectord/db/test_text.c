@@ -208,7 +208,7 @@ static void a_name_that_unfolds_past_its_bound_stays_mangled(void **state)
 	free(name);
 }
 
-/* What would need the stack of a whole machine, and rubbish of every length. */
+/* Symbols that would need an enormous stack, and random bytes of every length. */
 static void hostile_symbols_end(void **state)
 {
 	char *symbol = malloc(SYMBOL_BYTES_MAX + 1);

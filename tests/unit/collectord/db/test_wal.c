@@ -196,7 +196,7 @@ static void a_commit_of_more_than_the_cache_holds(void **state)
 	}
 }
 
-/* What is lost is seen, also where nothing of the log is left. */
+/* The loss is noticed even if nothing of the WAL is left. */
 static void a_log_damaged_in_its_first_transaction(void **state)
 {
 	struct harness *h = *state;
@@ -325,7 +325,7 @@ static off_t bytes_of(const char *path)
 	return st.st_size;
 }
 
-/* So that their end, which the user waits for, has little to write. Less than a step is. */
+/* The end of the process, which the user waits for, then has less than a step to write. */
 static void a_log_goes_into_the_file_when_all_have_said_bye(void **state)
 {
 	const uint64_t deadline_ns = clock_monotonic_ns() + 300000000000u;

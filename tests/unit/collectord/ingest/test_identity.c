@@ -190,7 +190,8 @@ static void two_ranks_with_the_same_ids_stay_apart(void **state)
 		"0,1");
 }
 
-/* As the kernel tells it: @pid and when it began; and the shim's token. */
+/* Opens a process with the pid and start time that the kernel reports, and with the shim's
+ * token. */
 static void open_as(struct harness *h, uint8_t token, pid_t pid, uint64_t start_time)
 {
 	size_t count;

@@ -156,7 +156,7 @@ static void each_scene_has_its_ranks_and_groups(void **state)
 	}
 }
 
-/* What is found once is found again: answers are no claims. */
+/* A second search finds the same ranks: results do not count as claims. */
 static void a_second_look_finds_the_same(void **state)
 {
 	(void)state;

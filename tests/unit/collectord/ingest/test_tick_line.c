@@ -263,7 +263,7 @@ static void lies_do_not_overflow(void **state)
 	assert_true(tick_line_error(&line, 500) == UINT64_MAX);
 }
 
-/* Of a line that has converted before, and of one that has not. */
+/* Compares a line that has converted before with one that has not. */
 static void check_alike(struct tick_line *line, uint64_t tick)
 {
 	struct tick_line fresh = *line;

@@ -124,7 +124,7 @@ static void markers_are_taken_oldest_first(void **state)
 	assert_int_equal(loss(h, "corrupt_slot"), 1);
 }
 
-/* Those of a flood: as far as entries were taken, by the same rule. */
+/* Calls in the spare ring, which a flood fills, are taken by the same rule. */
 static void spare_calls_are_taken_like_others(void **state)
 {
 	struct harness *h = *state;
@@ -452,7 +452,7 @@ static void a_living_process_is_not_counted_twice(void **state)
 	assert_string_equal(harness_text(h->path, "SELECT ended FROM rtl_process"), "detached");
 }
 
-/* Its rings and slots are megabytes, of which a short program has written a page, or none. */
+/* The rings and slots take megabytes, of which a short program has written a page or none. */
 static void zeros_at_the_end_of_a_region_are_left_out(void **state)
 {
 	const struct recorder_region region = {.offset = 4096, .count = 640, .stride = 1088};

@@ -75,7 +75,7 @@ static void a_link_that_leads_up_is_followed_to_its_end(void **state)
 	assert_string_equal(again, real);
 }
 
-/* Only root can give a link away. */
+/* Only root can give a link to another user. */
 static void links_of_others_are_refused_by_name(void **state)
 {
 	const char *dir = *state;

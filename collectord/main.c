@@ -337,7 +337,7 @@ static int collect(
 	if (claim_store(all, seat, &claim) < 0 || name_index(all, seat, &index_path) < 0 ||
 		(seat && enter_container(all, seat, &own) < 0))
 		return EXIT_FAILURE;
-	folder = folder_of(config);
+	folder = config_folder(config);
 	if (!folder || start_store(config, seat, index_path, folder, seat ? &neighbours : NULL,
 			       &store) < 0)
 		return EXIT_FAILURE;

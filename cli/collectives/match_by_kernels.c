@@ -17,7 +17,7 @@
 
 /* With fewer launches no group is formed. */
 #define LAUNCHES_LEAST 20
-/* At most about so many launches are compared, and so many percent of them must fit. */
+/* Number of launches that are compared, at most about, and percent of them that must fit. */
 #define COMPARED       64
 #define FIT_PCT	       90
 /* Launches end together if their ends are within this time, or within half of the shorter

@@ -277,7 +277,7 @@ static int find_communication(struct outstanding *o, const struct categories *ca
 	return 0;
 }
 
-/* Its number is one more than that of the last one of its kind that has ended. */
+/* A waiting kernel's number is one more than that of the last one of its kind that has ended. */
 static void count_kernels(struct outstanding_rank *rank, const struct category *category, int64_t n)
 {
 	const char *name = category->collective[0] ? category->collective : category->name;

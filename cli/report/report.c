@@ -11,7 +11,7 @@
 #include "cli/output/html.h"
 #include "proto/base/cleanup.h"
 
-/* Of a file: summary, time line, collectives, stragglers, detail. */
+/* Readings of one file: summary, time line, collectives, stragglers, detail. */
 #define READINGS 5
 
 void report_file_free_p(struct report_file **file)

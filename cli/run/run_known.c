@@ -20,7 +20,7 @@ static bool is_intercept_wanted(void)
 	return value && !strncmp(value, wish, strlen(wish));
 }
 
-/* Of several rtl run of one launch, that of the first rank prints the line. */
+/* If several rtl run belong to one launch, the one of the first rank prints the line. */
 static bool is_speaker(const struct run_launch *launch)
 {
 	return !launch->is_shared || !launch->rank.rank.is_known || launch->rank.rank.value == 0;

@@ -41,7 +41,8 @@ struct leaders {
  */
 int leaders_new(struct query *query, const struct measure *measure, const struct steps *steps,
 	struct leaders **ret);
-/* Likewise, where the caller has such sums of kernels already; several may be of one process. */
+/* Finds leaders from sums of kernels that the caller has; several sums may belong to one
+ * process. */
 struct leaders_sum {
 	int64_t process_id, total_ns;
 	uint64_t calls;

@@ -18,7 +18,7 @@ int node_index_open(const char *folder, const struct subuids *subuids, struct no
 	struct index_state *ret_state);
 struct node_index *node_index_close(struct node_index *node);
 
-/* Its rows; the caller only reads them. */
+/* Returns the rows of the index; the caller only reads them. */
 struct index *node_index_rows(struct node_index *node);
 
 /*

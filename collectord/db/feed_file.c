@@ -22,7 +22,7 @@
 #define SHAPES		  3u
 #define LEAF(i)		  (FEED_FILE_LEAF_PAGE + (i))
 
-/* As rtl_dispatch and rtl_shape; with other columns SQLite would decode each row. */
+/* The columns are those of rtl_dispatch and rtl_shape; with others SQLite would decode each row. */
 static const struct table {
 	const char *name, *sql;
 	unsigned root;

@@ -34,7 +34,7 @@ struct writer {
 	uint64_t life_pages;	  /* logged in all its WALs so far */
 };
 
-/* As database_open(); the caller keeps @patience alive as long as the writer. */
+/* Opens like database_open(); the caller keeps @patience alive as long as the writer. */
 int writer_open(const char *path, struct msg_arena *arena, const struct database_patience *patience,
 	struct writer **ret);
 

@@ -8,7 +8,8 @@
 #include "collectord/ingest/ingest.h"
 #include "proto/recorder/layout.h"
 
-/* As ingest_frame(): returns 0; -EBADMSG with @why, before the first row; database_errno(). */
+/* Stores a frame like ingest_frame(): returns 0; -EBADMSG with @why, before the first row;
+ * database_errno(). */
 int ingest_copies(struct writer *writer, struct process *process, const Rtl__Copies *copies,
 	char why[INGEST_WHY_BYTES]);
 

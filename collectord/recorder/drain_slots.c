@@ -9,7 +9,7 @@
 #include "collectord/ingest/ingest.h"
 #include "proto/base/limits.h"
 
-/* To copy and note a slot costs an eighth of storing a record. */
+/* Copying and noting a slot costs an eighth of storing a record. */
 #define COPIES_PER_RECORD 8u
 
 /* ---- slots at one moment ------------------------------------------------------------------- */
@@ -288,7 +288,7 @@ static int take_slot(struct drain *drain, const struct recorder_slot *slot)
 	return state == SLOT_SUBMITTED ? store_outstanding(drain, slot) : store_slot(drain, slot);
 }
 
-/* To look at a free slot costs a 64th of a record. */
+/* Looking at a free slot costs a 64th of a record. */
 #define FREE_SLOTS_PER_RECORD 64u
 
 /* The slots of a dead process are read chunk by chunk. */

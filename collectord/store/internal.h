@@ -457,7 +457,7 @@ bool recover_seal(struct store *store, struct store_database *database, bool is_
 int recover_processes(struct store_session *session);
 /* Answers CONTROLS if controls were stored in this boot. */
 int recover_controls(struct store_session *session);
-/* As the functions of close_session.c. */
+/* Runs a command like the functions of close_session.c. */
 int recover_end_process(
 	struct store *store, struct store_database *database, const struct command *command);
 

@@ -43,7 +43,7 @@ int64_t clock_parse_offsets(const char *text)
 	return 0;
 }
 
-/* Those of the children are ours if we have not made a namespace for them. */
+/* The children's offsets are ours unless this process has made a time namespace for them. */
 static bool is_in_namespace_of_children(void)
 {
 	char ours[64], theirs[64];

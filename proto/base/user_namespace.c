@@ -13,7 +13,7 @@
 #define OVERFLOW_UID 65534u /* the kernel's default, see /proc/sys/kernel/overflowuid */
 #define EVERY_UID    4294967295u
 
-/* What fits of a small file, as a string. */
+/* Reads a small file into a string, as much as fits. */
 static bool read_text(const char *path, char *ret, size_t bytes)
 {
 	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC);

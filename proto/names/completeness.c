@@ -141,7 +141,7 @@ bool completeness_is_missing(const struct completeness *c)
 	       c->unwrapped_rccl || c->unwrapped_hip || c->other_losses;
 }
 
-/* As far as the ledger reaches. */
+/* Tells whether the session is complete as far as the ledger shows. */
 static bool is_complete(const struct completeness *c)
 {
 	return !c->live && !completeness_is_missing(c) && !c->pending && !c->undrained &&
@@ -237,7 +237,7 @@ static void put_if(
 		put(line, ", %" PRIu64 " %s%s%s", count, what, count == 1 ? "" : plural, after);
 }
 
-/* What was asked for of @processes and did not come by the shim. */
+/* Recording was requested of @processes, but the shim did not wrap their calls. */
 static void put_unwrapped(struct line *line, const char *what, uint64_t processes)
 {
 	if (processes)

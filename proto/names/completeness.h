@@ -34,7 +34,7 @@
 /* The reason of processes that were not recorded for their uid, which follows. */
 #define COMPLETENESS_UNSEEN_OF "processes_of_uid_"
 
-/* Of all that was lost for one reason. */
+/* Where and when the losses of one reason happened. */
 struct completeness_place {
 	uint64_t processes; /* 0: not known */
 	bool has_rank;	    /* of the only process */
@@ -111,10 +111,11 @@ void completeness_add(struct completeness_reasons *reasons, const char *name, ui
 void completeness_locate(
 	struct completeness *c, const char *reason, const struct completeness_place *place);
 
-/* Where rtl_loss's @reason is counted that has a place of its own; NULL: about dispatches. */
+/* The counter of rtl_loss's @reason, if it has its own; NULL: @reason is about dispatches. */
 uint64_t *completeness_own_loss(struct completeness *c, const char *reason);
 
-/* What another tool recorded is neither complete nor incomplete: how much it lost is not known. */
+/* A session that another tool recorded is neither complete nor incomplete: its losses are
+ * unknown. */
 bool completeness_is_unknown(const struct completeness *c);
 
 /*

@@ -365,5 +365,5 @@ struct host_call_info {
 	struct host_argument argument[HOST_ARGS_MAX];
 };
 
-/* By enum rtl_host_call; defined in host_calls.c. */
+/* Indexed by enum rtl_host_call; defined in host_calls.c. */
 extern const struct host_call_info host_call_info[RTL_HOST_COUNT];

@@ -28,5 +28,5 @@ struct mode {
 /* Every mode, ended by a NULL name. */
 extern const struct mode modes[];
 
-/* By its name or an alias of it ("default"); "" is the default. NULL: there is no such mode. */
+/* Finds a mode by its name or alias ("default"); "" is the default. NULL: there is no such mode. */
 const struct mode *mode_find(const char *name);

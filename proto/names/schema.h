@@ -9,6 +9,6 @@
 #define SCHEMA_APPLICATION_ID 0x52544c64
 /* PRAGMA user_version: the number of the last collectord/db/schema/NNNN_*.sql. */
 #define SCHEMA_VERSION 17
-/* Those of index.db: "RTLi", and the number of the last of collectord/catalog/index.c's migrations. */
+/* Of index.db: application id "RTLi", and the last migration in collectord/catalog/index.c. */
 #define SCHEMA_INDEX_APPLICATION_ID 0x52544c69
 #define SCHEMA_INDEX_VERSION	    3

@@ -9,7 +9,7 @@
 
 #include "proto/names/mode.h"
 
-/* Of a bad value, what is shown. */
+/* Number of bytes of a bad value that a message shows. */
 #define SHOWN_BYTES 40u
 
 enum variable_key { MODE, FRONT_END, RINGS, THREAD, DEBUG, EXIT_MS, RANK, LOCAL_RANK };

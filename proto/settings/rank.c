@@ -229,7 +229,7 @@ static bool is_below(struct rank_number number, struct rank_number limit)
 	return !number.is_known || !limit.is_known || number.value < limit.value;
 }
 
-/* What is left of an outer job, or set by half, does not fit. */
+/* Numbers that an outer job has left, or of which only some are set, do not fit together. */
 static bool numbers_fit(const char *const *environment, const struct launcher *launcher,
 	const struct rank_info *info)
 {
@@ -323,7 +323,7 @@ static void job_find(
 	}
 }
 
-/* What the user says stands over what a launcher says, each variable by itself. */
+/* Each variable of the user takes precedence over that of a launcher. */
 static void user_apply(const char *const *environment, struct rank_info *info)
 {
 	struct rank_number rank = number_parse(env_find(environment, "RTL_RANK"));
@@ -344,7 +344,7 @@ static void user_apply(const char *const *environment, struct rank_info *info)
 	}
 }
 
-/* Of one that has none: of the launcher around it that has one. */
+/* A launcher without a job key takes that of the launcher around it that has one. */
 static void job_find_outside(const char *const *environment, size_t at, struct rank_info *info)
 {
 	struct rank_info outer;

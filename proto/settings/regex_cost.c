@@ -16,7 +16,7 @@
 #define COPIED_REPEATED_MAX (1u << 18)
 #define DEPTH_MAX	    32u
 #define SET_NAME_MAX	    32u /* glibc's BRACKET_NAME_BUF_SIZE */
-/* Of a loop, that one may go through and match nothing. */
+/* Number of times that one may go through a loop and match nothing. */
 #define LOOP_TURNS	    3u
 
 /* A sign, a set or a bracket, with what repeats it. */
@@ -31,7 +31,7 @@ struct item {
 	bool is_bracket;
 };
 
-/* "+", "{2,5}" */
+/* A quantifier, such as "+" or "{2,5}". */
 struct quantifier {
 	uint64_t times;		/* as often it is written out; 0: "{0}", or a brace that is none */
 	uint64_t empty_matches; /* so many in a row may match nothing */
@@ -65,7 +65,7 @@ static const char *skip_name(const char *at)
 	return NULL;
 }
 
-/* What stands between @at, which is behind a bracket, and the one that ends it. */
+/* Skips a set: @at is behind its opening bracket, the result behind its closing one. */
 static const char *skip_set(const char *at)
 {
 	at += *at == '^';
@@ -88,7 +88,8 @@ static uint64_t take_times(const char **at)
 	return value;
 }
 
-/* Of "{2,5}", behind the brace: how often at most what stands before it is written out. */
+/* Reads a quantifier such as "{2,5}" after its brace. Returns how often at most its item is written
+ * out. */
 static uint64_t times_of(const char *at, struct quantifier *q)
 {
 	uint64_t first = take_times(&at), last = 0;
@@ -201,7 +202,7 @@ static struct item item_of(char sign, const char *behind)
 		.parts = 1, .head = 1, .ways = is_anchor ? 2 : 1, .may_be_empty = is_anchor};
 }
 
-/* As far as it was read. */
+/* The part of the pattern that was read. */
 struct pattern {
 	struct bracket open[DEPTH_MAX + 1];
 	unsigned depth;
@@ -244,7 +245,7 @@ static const char *trouble_of(const struct pattern *pattern)
 	return NULL;
 }
 
-/* All these return what is behind what they took. */
+/* Each of these returns a pointer behind what it took. */
 static const char *take_quantifier(struct pattern *pattern, char sign, const char *at)
 {
 	struct quantifier q = quantifier_of(sign, at);
@@ -274,7 +275,7 @@ static void take_bar(struct pattern *pattern)
 	bracket->all.bars++;
 }
 
-/* Where characters are UTF-8 what follows repeats all of one; where they are bytes, less. */
+/* With UTF-8 a quantifier repeats all bytes of a character; with single bytes it repeats less. */
 static const char *take_character(struct pattern *pattern, const char *at)
 {
 	for (; ((uint8_t)*at & 0xc0) == 0x80; at++)

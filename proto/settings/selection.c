@@ -12,7 +12,7 @@
 #define DURATION_NS_MAX	    (10ull * 366 * 24 * 3600 * 1000000000ull)
 #define DURATION_DIGITS_MAX 9 /* behind the point */
 #define STEPS_MAX	    1000000000u
-/* Of a wrong text: what is wrong with it has to be told, too. */
+/* Prints a wrong text, cut so that the message has room for what is wrong with it. */
 #define TEXT		    "%.120s"
 
 #define CHOICE_ROW(key, option, variable, arg, help) [key] = {option, variable, arg, help},

@@ -81,10 +81,11 @@ extern const struct choice_option choice_options[CHOICE_COUNT];
 int choice_set(
 	struct choice *choice, enum choice_key key, const char *text, char why[CHOICE_WHY_BYTES]);
 
-/* What goes together. 0; -EINVAL with @why. */
+/* Checks options against each other. 0; -EINVAL with @why. */
 int choice_check(const struct choice *choice, char why[CHOICE_WHY_BYTES]);
 
-/* From an environment. 0; -EINVAL: @why names the variable, and *ret chooses everything. */
+/* Reads the choice from an environment. 0; -EINVAL: @why names the variable, and *ret chooses
+ * everything. */
 int choice_read(const char *const *environment, struct choice *ret, char why[CHOICE_WHY_BYTES]);
 
 bool choice_has(const struct choice_list *list, uint32_t number);

@@ -40,7 +40,7 @@ size_t msg_packed_bytes(const Rtl__Frame *frame);
 /* Writes prefix and frame to @at (msg_packed_bytes() of room); returns the bytes written. */
 size_t msg_pack(const Rtl__Frame *frame, uint8_t *at);
 
-/* As msg_pack into a malloc'ed buffer of *ret_bytes. NULL: no memory. */
+/* Packs like msg_pack(), into a malloc'ed buffer of *ret_bytes. NULL: no memory. */
 uint8_t *msg_pack_new(const Rtl__Frame *frame, size_t *ret_bytes);
 
 /* The highest version common to [min,max] and ours, or 0. Absent fields mean 1. */

@@ -186,7 +186,7 @@ static bool enable_timing(void)
 	return true;
 }
 
-/* Not if nothing is copied, or if there is no signal to read the times from. */
+/* A copy has no times if nothing is copied, or if there is no signal to read them from. */
 static bool copy_can_be_timed(const struct copy *copy)
 {
 	return copy->bytes && copy->completion.handle;

@@ -82,7 +82,8 @@ static int compare_members(const void *a, const void *b)
 	return 0;
 }
 
-static void see_member(struct collectives_member *member, const struct collectives_event *event)
+static void widen_member_range(
+	struct collectives_member *member, const struct collectives_event *event)
 {
 	if (event->is_pair)
 		return;
@@ -144,7 +145,7 @@ static int find_members(struct matching *m)
 				.first_seq = -1,
 				.last_seq = -1};
 		}
-		see_member(c->members + *at, event);
+		widen_member_range(c->members + *at, event);
 		if (see_replay(m, event))
 			return -ENOMEM;
 	}

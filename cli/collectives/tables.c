@@ -11,7 +11,7 @@
 /* The texts of the current row. Each row overwrites those of the row before. */
 static char text[4][64];
 
-static struct render_value per(double sum, double count)
+static struct render_value ratio_or_null(double sum, double count)
 {
 	return count > 0 ? render_real(sum / count) : render_null();
 }
@@ -184,7 +184,7 @@ static bool rank_row(const struct collectives_view *view, size_t i, struct rende
 	*ret++ = render_integer(p->id);
 	*ret++ = render_integer((int64_t)lane->count);
 	*ret++ = render_integer((int64_t)lane->last);
-	*ret++ = per(100.0 * (double)lane->last, (double)lane->count);
+	*ret++ = ratio_or_null(100.0 * (double)lane->last, (double)lane->count);
 	*ret++ = render_integer((int64_t)lane->first);
 	*ret++ = mean_ns(lane->late_ns, lane->last);
 	*ret++ = render_integer(lane->late_ns);
@@ -195,7 +195,7 @@ static bool rank_row(const struct collectives_view *view, size_t i, struct rende
 	*ret++ = mean_ns(lane->cause_ns[COLLECTIVES_HOST], lane->explained);
 	*ret++ = mean_ns(lane->cause_ns[COLLECTIVES_WAIT], lane->explained);
 	*ret++ = mean_ns(lane->cause_ns[COLLECTIVES_UNKNOWN], lane->explained);
-	*ret++ = per((double)lane->compute_ns, (double)lane->median_compute_ns);
+	*ret++ = ratio_or_null((double)lane->compute_ns, (double)lane->median_compute_ns);
 	*ret++ = mean_ns(lane->wait_ns, lane->count);
 	*ret++ = render_integer(lane->wait_ns);
 	*ret++ = render_text(lane->explained ? collectives_cause_name(collectives_main_cause(
@@ -292,7 +292,7 @@ static bool operation_row(const struct collectives_view *view, size_t i, struct 
 	*ret++ = render_optional(o->is_explained, o->cause_ns[COLLECTIVES_HOST]);
 	*ret++ = render_optional(o->is_explained, o->cause_ns[COLLECTIVES_WAIT]);
 	*ret++ = render_optional(o->is_explained, o->cause_ns[COLLECTIVES_UNKNOWN]);
-	*ret++ = per(o->sent_max, o->sent_mean);
+	*ret++ = ratio_or_null(o->sent_max, o->sent_mean);
 	*ret++ = render_text(o->is_incomplete	? "incomplete"
 			     : o->is_impossible ? "impossible"
 			     : o->is_mismatched ? "mismatched"

@@ -228,7 +228,7 @@ static int show(
 	}
 }
 
-static bool is_grave(const struct diagnose *d)
+static bool has_missing_or_low(const struct diagnose *d)
 {
 	for (size_t i = 0; i < d->count; i++)
 		if (d->findings[i].level >= DIAGNOSE_LOW && !d->findings[i].is_of_kernels)
@@ -272,5 +272,5 @@ int cmd_diagnose(int argc, char **argv)
 		r = show(&o, diagnose, summary->verdict);
 	if (r)
 		return verb_fail(query, error);
-	return o.verb.is_strict && is_grave(diagnose) ? CMD_LOSSY : CMD_OK;
+	return o.verb.is_strict && has_missing_or_low(diagnose) ? CMD_LOSSY : CMD_OK;
 }

@@ -206,7 +206,7 @@ static void explain_few(const struct diagnose_shares *all, const struct diagnose
  * A launcher or a data loader dispatches nothing and has no rank, or that of its parent: this is
  * normal.
  */
-static int judge_silence(struct diagnose *d, const struct diagnose_share *share)
+static int add_no_kernels(struct diagnose *d, const struct diagnose_share *share)
 {
 	const char *note = share->first->note ? share->first->note : "dispatched nothing";
 
@@ -231,7 +231,7 @@ static int judge(
 	uint64_t percent = most ? (uint64_t)((double)share->kernels * 100 / (double)most) : 0;
 
 	if (!share->kernels)
-		return judge_silence(d, share);
+		return add_no_kernels(d, share);
 	if (!share->leads || !share->first->has_rank || is_alike(share, most))
 		return 0;
 	explain_few(all, share, why, sizeof(why));

@@ -570,7 +570,7 @@ static int show(const struct sample *sample, const struct ls_options *o)
 	return r;
 }
 
-static bool is_choosy(const struct ls_options *o)
+static bool has_filter(const struct ls_options *o)
 {
 	return o->has_user || o->since_realtime_ns || o->is_failed;
 }
@@ -596,7 +596,7 @@ static void add_all(struct sample *sample, const struct ls_options *o)
 		if (sample->sessions[i].database)
 			path_set_add(&known, sample->sessions[i].database);
 	if (!o->socket)
-		add_files(sample, &known, &index, is_choosy(o) ? SIZE_MAX : o->newest);
+		add_files(sample, &known, &index, has_filter(o) ? SIZE_MAX : o->newest);
 	add_aside(sample, &known, !o->socket);
 	keep_asked_for(sample, o);
 	keep_newest(sample, o->newest);
@@ -621,7 +621,7 @@ int cmd_ls(int argc, char **argv)
 	if (sample->trouble && sample->collectors)
 		say("%s", sample->trouble);
 	add_all(sample, &o);
-	if (!sample->session_count && is_choosy(&o)) {
+	if (!sample->session_count && has_filter(&o)) {
 		say("no session is of that%s%s%s; rtl ls without it lists all",
 			o.has_user ? " --user" : "", o.since_realtime_ns ? " --since" : "",
 			o.is_failed ? " --failed" : "");

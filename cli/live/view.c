@@ -43,7 +43,7 @@ static const struct render_column columns[] = {
 
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-static struct render_value whole(double value)
+static struct render_value rounded_or_null(double value)
 {
 	return isfinite(value) ? render_integer((int64_t)llround(value)) : render_null();
 }
@@ -83,7 +83,7 @@ static void fill_row(
 	*ret++ = render_real(r->kernels_per_s);
 	*ret++ = render_real(r->load_pct);
 	*ret++ = render_text(load_bar(r->load_pct));
-	*ret++ = whole(r->mean_ns);
+	*ret++ = rounded_or_null(r->mean_ns);
 	*ret++ = render_integer((int64_t)r->dispatched);
 	*ret++ = render_integer((int64_t)r->dropped);
 	*ret++ = render_text(r->dropped ? "!" : NULL);

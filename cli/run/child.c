@@ -66,7 +66,7 @@ static int search_path(const char *command)
 	}
 }
 
-static int say_unfit(const char *command, int error)
+static int report_not_executable(const char *command, int error)
 {
 	if (error == -ENOENT || error == -ENOTDIR) {
 		say("%s: command not found", command);
@@ -84,7 +84,7 @@ int run_child_find(const char *command)
 		r = -ENOENT;
 	else
 		r = strchr(command, '/') ? try_file(command) : search_path(command);
-	return r == 0 ? 0 : say_unfit(command, r);
+	return r == 0 ? 0 : report_not_executable(command, r);
 }
 
 void run_child_init(struct run_child *child)
@@ -211,7 +211,7 @@ int run_child_start(struct run_child *child, char **command, const struct jobenv
 	if (!error)
 		return 0;
 	(void)waitpid(child->pid, NULL, 0); /* it exits right after it has written */
-	return say_unfit(command[0], error);
+	return report_not_executable(command[0], error);
 }
 
 /* Stops as the command did, so that the shell sees a stopped job, and continues afterwards. */

@@ -132,7 +132,7 @@ static const char *base_name(const char *path)
  * Ranks that the user numbers by hand may each have a shell (of ssh, of xargs), or a shell that
  * inherited the number: then no launcher can be found.
  */
-static bool is_by_hand(const struct rank_info *rank)
+static bool is_numbered_by_user(const struct rank_info *rank)
 {
 	return !rank->launcher || !strcmp(rank->launcher, "user");
 }
@@ -171,7 +171,7 @@ void run_launch_detect(struct run_launch *launch, const char *command)
 {
 	rank_detect((const char *const *)environ, &launch->rank);
 	launch->is_shared = names_launch(&launch->rank) || launch->rank.rank.is_known;
-	launch->launcher = launch->is_shared && !is_by_hand(&launch->rank)
+	launch->launcher = launch->is_shared && !is_numbered_by_user(&launch->rank)
 				   ? find_launcher(launch->rank.launcher)
 				   : 0;
 	launch->launcher_start = launch->launcher ? start_time(launch->launcher) : 0;

@@ -21,7 +21,7 @@ static bool is_intercept_wanted(void)
 }
 
 /* If several rtl run belong to one launch, the one of the first rank prints the line. */
-static bool is_speaker(const struct run_launch *launch)
+static bool is_first_rank(const struct run_launch *launch)
 {
 	return !launch->is_shared || !launch->rank.rank.is_known || launch->rank.rank.value == 0;
 }
@@ -34,7 +34,7 @@ void run_say_known(const struct run_options *options, const struct run_launch *l
 	const struct known_runtime *known;
 	char answer[RUNTIME_ANSWER_BYTES], release[64], path[PATH_MAX];
 
-	if (options->is_quiet || !is_intercept_wanted() || !is_speaker(launch))
+	if (options->is_quiet || !is_intercept_wanted() || !is_first_rank(launch))
 		return;
 	program = calloc(1, sizeof(*program));
 	tool = jobenv_quote_tool(shim);

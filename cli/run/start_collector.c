@@ -58,7 +58,7 @@ static int make_log(void)
 }
 
 /* Moves @fd above the numbers that are assigned below. */
-static int move_up(int fd, size_t passed)
+static int move_above_passed(int fd, size_t passed)
 {
 	fd = fcntl(fd, F_DUPFD_CLOEXEC, PASSED_FD + (int)passed);
 	if (fd < 0)
@@ -79,13 +79,13 @@ static void raise_descriptors(void)
 
 static void place_fds(int listener, int log, int *kept, size_t n_kept)
 {
-	int null = move_up(open("/dev/null", O_RDWR | O_CLOEXEC), n_kept + 1);
+	int null = move_above_passed(open("/dev/null", O_RDWR | O_CLOEXEC), n_kept + 1);
 	int at = PASSED_FD;
 
-	listener = move_up(listener, n_kept + 1);
-	log = move_up(log, n_kept + 1);
+	listener = move_above_passed(listener, n_kept + 1);
+	log = move_above_passed(log, n_kept + 1);
 	for (size_t i = 0; i < n_kept; i++)
-		kept[i] = move_up(kept[i], n_kept + 1);
+		kept[i] = move_above_passed(kept[i], n_kept + 1);
 	if (dup2(null, 0) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0 || dup2(listener, at++) < 0)
 		_exit(1);
 	for (size_t i = 0; i < n_kept; i++)

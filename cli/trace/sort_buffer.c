@@ -30,7 +30,7 @@ static int compare(const void *a, const void *b)
 	return (x->submit_ns > y->submit_ns) - (x->submit_ns < y->submit_ns);
 }
 
-static int pass_on(struct reorder *reorder, size_t count, struct breakdown *breakdown)
+static int flush_first(struct reorder *reorder, size_t count, struct breakdown *breakdown)
 {
 	int r = 0;
 
@@ -56,7 +56,7 @@ static int make_room(struct reorder *reorder, struct breakdown *breakdown)
 	if (reorder->count < reorder->capacity)
 		return 0;
 	if (reorder->capacity && wanted > reorder->limit)
-		return pass_on(reorder, reorder->count / 2, breakdown);
+		return flush_first(reorder, reorder->count / 2, breakdown);
 	held = reallocarray(reorder->held, wanted, sizeof(*held));
 	if (!held)
 		return -ENOMEM;
@@ -108,5 +108,5 @@ int reorder_add(
 
 int reorder_flush(struct reorder *reorder, struct breakdown *breakdown)
 {
-	return pass_on(reorder, reorder->count, breakdown);
+	return flush_first(reorder, reorder->count, breakdown);
 }

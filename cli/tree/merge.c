@@ -62,7 +62,7 @@ static void add_node(struct tree_node *to, const struct tree_node *from)
 }
 
 /* Parents come before their children. */
-static int lay(struct merging *m)
+static int map_nodes(struct merging *m)
 {
 	const struct tree *from = m->from;
 
@@ -167,7 +167,7 @@ int tree_merge(const struct tree *tree, struct tree **ret)
 	if (!to->nodes)
 		return -ENOMEM;
 	to->node_count = to->node_capacity = 1;
-	r = lay(&m);
+	r = map_nodes(&m);
 	if (!r)
 		r = group_by_process(&m);
 	for (uint32_t i = 0; i < tree->process_count && !r; i++)

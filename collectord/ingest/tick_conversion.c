@@ -64,7 +64,7 @@ static wide allowed_ns(
  * Returns 1 if there are fewer ticks between @a and @b than their time implies, -1 if there are
  * more, 0 if they fit.
  */
-static int misfit(
+static int compare_with_rate(
 	const struct tick_line *line, const struct tick_anchor *a, const struct tick_anchor *b)
 {
 	wide ns = b->boottime_ns - a->boottime_ns, allowed, of_ticks;
@@ -124,7 +124,7 @@ int tick_line_add(struct tick_line *line, const struct tick_anchor *anchor)
 		(line->count - i) * sizeof(line->anchor[0]));
 	line->anchor[i] = *anchor;
 	line->count++;
-	if (i > 0 && i + 1 == line->count && misfit(line, &line->anchor[i - 1], anchor))
+	if (i > 0 && i + 1 == line->count && compare_with_rate(line, &line->anchor[i - 1], anchor))
 		return TICK_LINE_STEPPED;
 	return TICK_LINE_ADDED;
 }
@@ -195,7 +195,7 @@ int tick_line_find(struct tick_line *line, uint64_t tick, int64_t *ret_ns)
 	a = &line->anchor[i ? i - 1 : 0];
 	if (i > 0 && i < line->count) {
 		b = &line->anchor[i];
-		if (misfit(line, a, b) <= 0) {
+		if (compare_with_rate(line, a, b) <= 0) {
 			ns = b->boottime_ns - a->boottime_ns;
 			per = b->tick - a->tick;
 		} else {

@@ -273,7 +273,7 @@ static int probe(const struct sockaddr_un *address, pid_t *ret_pid)
  * True if the process that made the socket has ended. Only an acceptor of it still listens, and it
  * is about to end.
  */
-static bool is_ending(pid_t pid)
+static bool has_creator_ended(pid_t pid)
 {
 	return pid > 0 && kill(pid, 0) < 0 && errno == ESRCH;
 }
@@ -283,7 +283,7 @@ static int probe_until_ended(const struct sockaddr_un *address, pid_t *ret_pid)
 	const uint64_t until_ns = clock_monotonic_ns() + ENDING_NS;
 	int r;
 
-	while ((r = probe(address, ret_pid)) == 1 && is_ending(*ret_pid) &&
+	while ((r = probe(address, ret_pid)) == 1 && has_creator_ended(*ret_pid) &&
 		clock_monotonic_ns() < until_ns)
 		(void)poll(NULL, 0, PROBE_INTERVAL_MS);
 	return r;

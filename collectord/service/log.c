@@ -111,7 +111,7 @@ void log_debug(const char *format, ...)
 		PRINT(7, format);
 }
 
-static bool may_say(struct log_limit *limit)
+static bool is_within_rate(struct log_limit *limit)
 {
 	uint64_t now_ns = clock_monotonic_ns();
 
@@ -130,7 +130,7 @@ static bool may_say(struct log_limit *limit)
 
 void log_peer(const char *format, ...)
 {
-	if (may_say(&peer_limit))
+	if (is_within_rate(&peer_limit))
 		PRINT(4, format);
 }
 
@@ -186,6 +186,6 @@ void log_done(void)
 
 void log_event(const char *format, ...)
 {
-	if (may_say(&event_limit))
+	if (is_within_rate(&event_limit))
 		PRINT(6, format);
 }

@@ -14,7 +14,7 @@
 #include "collectord/channel/channel.h"
 #include "proto/base/cleanup.h"
 
-static bool is_passing(int error)
+static bool is_transient(int error)
 {
 	switch (error) {
 	case EAGAIN: /* the receiver reads more slowly than we write */
@@ -70,7 +70,7 @@ static int send_state(const char *state, int fd, int flags)
 		return -EAGAIN;
 	if (sendmsg(socket_fd, &message, flags | MSG_NOSIGNAL) >= 0)
 		return 0;
-	return is_passing(errno) ? -EAGAIN : -errno;
+	return is_transient(errno) ? -EAGAIN : -errno;
 }
 
 /*

@@ -212,7 +212,7 @@ struct pattern {
 	bool counts_empty;
 };
 
-static void weigh(struct pattern *pattern)
+static void count_empty_way(struct pattern *pattern)
 {
 	struct item *last = &pattern->last;
 
@@ -222,7 +222,7 @@ static void weigh(struct pattern *pattern)
 
 static void put_last(struct pattern *pattern)
 {
-	weigh(pattern);
+	count_empty_way(pattern);
 	add(&pattern->open[pattern->depth], &pattern->last);
 	pattern->last = (struct item){.ways = 1, .may_be_empty = true};
 }
@@ -251,7 +251,7 @@ static const char *take_quantifier(struct pattern *pattern, char sign, const cha
 	struct quantifier q = quantifier_of(sign, at);
 	bool is_more = sign != '?' && sign != '*' && q.times;
 
-	weigh(pattern);
+	count_empty_way(pattern);
 	pattern->goes_round |= q.is_endless && pattern->last.may_be_empty;
 	pattern->repeated += pattern->last.parts * (is_more ? q.times : 1);
 	repeat(&pattern->last, &q);

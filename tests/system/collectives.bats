@@ -221,7 +221,7 @@ send/recv|1|1|float8e5m2|2|50000|50000|1|1||timed"
 	[ "$(columns nodes.db operations skew_start_ns | sort -u)" = 0 ]
 }
 
-@test "1,000 ranks" {
+@test "collectives of 1,000 ranks are summed, and the straggler named" {
 	fixture many
 	[[ "$(json many.db 'd["reading"]')" == "Rank 617 is waited for, which costs 0 to 30 % of the time: its host submits late (30.0 us each time); all GPUs idle for their hosts as long" ]]
 	[ "$(columns many.db groups ranks latency_p50_ns skew_start_max_ns)" = "1000|20000|30000" ]
@@ -230,7 +230,7 @@ send/recv|1|1|float8e5m2|2|50000|50000|1|1||timed"
 	[[ $output == *"... and 980 more (--top 0)"* ]]
 }
 
-@test "hostile and long names, no kernels, one kernel, a live file" {
+@test "collectives of hostile names, of no kernel, of one kernel and of a live file" {
 	fixture names
 	run -0 "$rtl" collectives names.db
 	LC_ALL=C not grep -qP '[\x00-\x08\x0b-\x1f\x7f]' <<<"$output"
@@ -282,7 +282,7 @@ for r in json.load(sys.stdin)["ranks"]: print(r["rank"], r["per_stream_ms"]["all
 	run -3 "$rtl" collectives --strict graphs.db
 }
 
-@test "mistakes are one line" {
+@test "rtl collectives refuses bad options with one line" {
 	fixture none
 	run -2 "$rtl" collectives none.db none.db
 	run -2 "$rtl" collectives --csv=nothing none.db

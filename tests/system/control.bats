@@ -193,7 +193,7 @@ runs() {
 	python3 "$here/compare_truth.py" --filtered t.db $csv
 }
 
-@test "8 ranks: some of them start, for a while" {
+@test "rtl ctl start records some of 8 ranks for a duration" {
 	begin 8 --dormant
 	asked=$(now_ns)
 	# Where all stands still its time may be over before it is answered, or it is heard after that.

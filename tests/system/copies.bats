@@ -44,7 +44,7 @@ counter() { # counter NAME
 	[ "$(counter copies_untimed)" -eq 0 ]
 }
 
-@test "thousands in flight at once; a signal used again at once; four threads" {
+@test "thousands of copies in flight, on signals used again at once, by four threads, are recorded" {
 	record full flood 2000
 	compare
 	[ "$(counter copies_timed)" -eq 2000 ]

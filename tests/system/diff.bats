@@ -274,7 +274,7 @@ b|c|step|100000"
 		and (.ratio_delta - 0.075 | fabs) < 1e-12' <<<"$output"
 }
 
-@test "one run without steps, names of strangers, a thousand ranks" {
+@test "diff of runs without steps, of hostile names and of a thousand ranks" {
 	fixture a markers=0 steps=2
 	fixture b markers=0 steps=2 gemm=500
 	# Too short for a period: the run is the step, and how much runs differ is unknown.
@@ -292,7 +292,7 @@ b|c|step|100000"
 	equals "$(columns many.db more.db -- ranks rank delta_computation_ns | sort -t'|' -k2n | tail -1)" "999|100000"
 }
 
-@test "a file of every older rtl, with a new one" {
+@test "diff compares a file of every older version with a new one" {
 	local version schema=$here/../../collectord/db/schema
 	fixture b gemm=500
 	for ((version = 1; version <= $(printf '%s\n' "$schema"/*.sql | wc -l); version++)); do
@@ -363,7 +363,7 @@ old|b|computation|400000|100000|1"
 	run -5 "$rtl" diff --threshold 1 c.db b.db
 }
 
-@test "two real runs: the straggler's rank is the one that changed" {
+@test "diff of two runs names the straggler's rank as the one that changed" {
 	export SOFTGPU_COUNT=4 SOFTGPU_SCRIPT="$here/../workload/softgpu.script"
 	$rtl run -o a.db --device soft -- "$demo" --ranks 4 --gpus 4 --steps 8 >out 2>err
 	$rtl run -o b.db --device soft -- "$demo" --ranks 4 --gpus 4 --steps 8 --straggler 2 >out 2>err
@@ -377,7 +377,7 @@ old|b|computation|400000|100000|1"
 		| .candidate_total_ns - .reference_total_ns] | add')" "$(awk 'NR == 1 {a = $1} NR == 2 {print $1 - a}' sums)"
 }
 
-@test "mistakes get one line" {
+@test "rtl diff refuses bad options with one line" {
 	fixture a
 	run -2 --separate-stderr "$rtl" diff a.db
 	equals "$stderr" "rtl: diff: needs two FILEs or SESSIONs, or more"

@@ -14,7 +14,7 @@ answers() { # answers FILE EXPECTATION...
 	python3 "$here/formats.py" "$rtl" "$@"
 }
 
-@test "complete files" {
+@test "every format answers every question of complete files" {
 	fixture fixture clean clean.db
 	fixture fixture_ranks overlap overlap.db
 	answers clean.db
@@ -27,7 +27,7 @@ answers() { # answers FILE EXPECTATION...
 }
 
 # bats test_tags=apart
-@test "no kernel, one kernel, no process" {
+@test "every format answers for files without kernels, with one kernel, without processes" {
 	fixture fixture_ranks none none.db
 	fixture fixture_ranks one one.db
 	fixture fixture_ranks none empty.db
@@ -38,7 +38,7 @@ answers() { # answers FILE EXPECTATION...
 }
 
 # bats test_tags=apart
-@test "a thousand ranks" {
+@test "every format answers for a job of a thousand ranks" {
 	fixture fixture_ranks many many.db
 	# As many counters of each process and queue as there are: to be read once, not once a process.
 	sqlite3 many.db "INSERT INTO rtl_counter_base SELECT p.id, q.value, 'counter_' || n.value, n.value
@@ -49,7 +49,7 @@ answers() { # answers FILE EXPECTATION...
 	answers many.db
 }
 
-@test "hostile names, and names of more than 4 KiB" {
+@test "every format keeps its form with hostile names and names of more than 4 KiB" {
 	fixture fixture hostile hostile.db
 	fixture fixture_ranks names ranks.db
 	fixture fixture_tree names tree.db
@@ -58,7 +58,7 @@ answers() { # answers FILE EXPECTATION...
 	answers tree.db hostile
 }
 
-@test "incomplete, live and hung" {
+@test "every format answers for incomplete, live and hung jobs" {
 	fixture fixture lossy lossy.db
 	fixture fixture live live.db
 	fixture fixture hung hung.db
@@ -68,7 +68,7 @@ answers() { # answers FILE EXPECTATION...
 }
 
 # bats test_tags=apart
-@test "what an older rtl wrote" {
+@test "every format answers for files of older versions" {
 	fixture fixture_ranks late late.db
 	for version in ${RTL_TEST_LONG:+2 3 5 6 7} 1 4 8; do
 		python3 "$here/fixture_older.py" late.db "$schema" $version v$version.db
@@ -77,12 +77,12 @@ answers() { # answers FILE EXPECTATION...
 	done
 }
 
-@test "a real run" {
+@test "every format answers for a run on the software GPU" {
 	$rtl run -q -o t.db --mode full --device soft -- "$demo" --ranks 2 --steps 3
 	answers t.db
 }
 
-@test "what is no database of ours is refused by all of them" {
+@test "every verb refuses a damaged, foreign, merged or missing database" {
 	fixture fixture clean clean.db
 	head -c 50000 clean.db >half.db
 	sqlite3 foreign.db 'CREATE TABLE t (a)'

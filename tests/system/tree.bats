@@ -183,7 +183,7 @@ assert sum(n["gpu_ns"] for n in d["nodes"] if n["depth"] == 1) == d["gpu_ns"]'
 	done
 }
 
-@test "1,000 ranks" {
+@test "a tree of 1,000 ranks names the slowest rank" {
 	fixture wide
 	equals "$(nodes wide.db gpu_ns processes slowest_rank slowest_gpu_ns)" "1 step|10050000|1000|617|60000
 2 gemm|10050000|1000|617|60000"

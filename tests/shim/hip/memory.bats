@@ -26,7 +26,7 @@ load hip.bash
 	[ "$(echo $(cat called))" = "0 1 1" ]
 }
 
-@test "copies between two GPUs" {
+@test "the launches of copies between two GPUs are recorded exactly" {
 	gpus=2 scene peers 5
 	launched
 	exact

@@ -128,7 +128,7 @@ static bool has_free(const struct room *room, uint64_t bytes)
 void room_keep_free(struct room *room, uint64_t bytes)
 {
 	room->keep_free_bytes = bytes;
-	room->looked_ns = 0;
+	room->checked_ns = 0;
 }
 
 int64_t room_left(const struct room *room)

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "collectord/channel/channel.h"
 #include "collectord/loop/access.h"
 #include "collectord/loop/peer.h"
 #include "proto/base/cleanup.h"
@@ -220,7 +221,8 @@ static void a_request_of_a_version_that_is_not_ours_is_refused(void **state)
 static void other_users_see_nothing_unless_root_or_of_the_group(void **state)
 {
 	struct harness *h = *state;
-	struct peer peer = {.fd = -1, .uid = 1001, .gid = 1001};
+	const unsigned known = CHANNEL_PEER_KNOWN | CHANNEL_PEER_OF_HOST;
+	struct peer peer = {.uid = 1001, .gid = 1001, .known = known};
 	int pair[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
@@ -228,10 +230,14 @@ static void other_users_see_nothing_unless_root_or_of_the_group(void **state)
 	h->server->see_all_gid = 4242;
 	assert_true(access_may_see(h->server, &peer, 1001));
 	assert_false(access_may_see(h->server, &peer, 1002));
-	peer = (struct peer){.fd = pair[0], .uid = 1001, .gid = 4242};
+	peer = (struct peer){.fd = pair[0], .uid = 1001, .gid = 4242, .known = known};
 	assert_true(access_may_see(h->server, &peer, 1002));
-	peer = (struct peer){.fd = pair[0], .uid = 0, .gid = 1001};
+	peer = (struct peer){.fd = pair[0], .uid = 0, .gid = 1001, .known = known};
 	assert_true(access_may_see(h->server, &peer, 1002));
+	/* In a container. */
+	peer = (struct peer){.fd = pair[0], .uid = 0, .gid = 4242, .known = CHANNEL_PEER_KNOWN};
+	assert_true(access_may_see(h->server, &peer, 0));
+	assert_false(access_may_see(h->server, &peer, 1002));
 	close(pair[0]);
 	close(pair[1]);
 }

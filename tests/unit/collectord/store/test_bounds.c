@@ -17,7 +17,7 @@
 #include "tests/unit/collectord/store/harness.h"
 #include "tests/unit/collectord/store/recorder.h"
 
-#define FULL_PROCESSES (STORE_QUEUE_BYTES_MAX / STORE_QUEUE_PROCESS_BYTES_MAX)
+#define FULL_PROCESSES (STORE_QUEUE_BYTES_MAX / STORE_QUEUE_PROCESS_BYTES_MAX + 1)
 #define FIGURE_MAX     (INT64_MAX - 1)
 
 /* The next answer, of any kind. */

@@ -105,21 +105,20 @@ static void begin_drain(struct hand *hand, struct tenant *t, unsigned number, ui
 static void a_session_waits_for_its_file_alone(void **state)
 {
 	struct hand *hand = *state;
-	struct tenant dead[2], other, same;
+	struct tenant dead, other, same;
 
-	begin_drain(hand, &dead[0], 0, getuid() + 1);
-	begin_drain(hand, &dead[1], 1, getuid() + 2);
+	begin_drain(hand, &dead, 1, getuid());
 	ask_to_open(hand, &other, 2, getuid(), "other", STORE_RESUME);
-	ask_to_open(hand, &same, 1, getuid() + 3, "same", STORE_RESUME);
+	ask_to_open(hand, &same, 1, getuid(), "same", STORE_RESUME);
 	turns_round(&hand->store);
 	assert_non_null(other.session->database);
 	assert_null(same.session->database);
-	assert_non_null(dead[1].session->database->drain);
-	rounds_until_over(hand, &dead[1]);
+	assert_non_null(dead.session->database->drain);
+	rounds_until_over(hand, &dead);
 	for (unsigned i = 0; !same.session->database && i < ROUNDS_MAX; i++)
 		turns_round(&hand->store);
-	assert_ptr_equal(same.session->database, dead[1].session->database);
-	assert_int_equal(harness_number(dead[1].path, "SELECT count(*) FROM rocpd_op"), SLOTS);
+	assert_ptr_equal(same.session->database, dead.session->database);
+	assert_int_equal(harness_number(dead.path, "SELECT count(*) FROM rocpd_op"), SLOTS);
 }
 
 static struct store_session *ask_in_folder(struct hand *hand, const char *job)

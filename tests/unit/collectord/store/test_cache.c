@@ -18,7 +18,7 @@
 /* Of a session that stores nothing: statements, the schema, eight pages. */
 #define OPENED_BYTES (800u << 10)
 /* Of a service's, none of whose processes is open: without the pages, half of that at least. */
-#define RESTING_BYTES (500u << 10)
+#define RESTING_BYTES (520u << 10)
 /* Statements that run for the first time, and what a page has beside itself. */
 #define SLACK_BYTES  (6u << 20)
 

@@ -155,6 +155,23 @@ struct quarantined {
 
 struct intercept_queue;
 
+/* What the other files of this folder ask of the walks over queues, which shadow.c makes. */
+struct walks {
+	/*
+	 * Walks every queue whose doorbell was rung too early or not through the hooks. Called in
+	 * each pass of the harvester.
+	 */
+	void (*housekeep)(struct capture *c);
+	/*
+	 * Takes the free slots of the producer of block @block, as two chains; 0 if there are none,
+	 * or if a thread is walking the queue. Called by the holder of the harvest lock. If a
+	 * doorbell rings meanwhile, harvest_lock_release() makes that walk.
+	 */
+	void (*take_free)(struct capture *c, uint32_t block, slot_ref ret[2]);
+	/* @owed is the block + 1 of a queue whose walk take_free() has left held. */
+	void (*walk_owed)(struct capture *c, uint32_t owed);
+};
+
 struct capture {
 	struct capture_head head;
 	struct recorder recorder;
@@ -226,6 +243,7 @@ struct capture {
 	_Atomic uint64_t appsig_observed[APPSIG_OBSERVERS];
 	/* By hash of the handle, written by any thread: app_signals.c. */
 	_Atomic uint64_t late_signals[LATE_SIGNALS];
+	const struct walks *walks; /* constant */
 };
 
 /* For @ref 0 this returns an address too, which must not be read. */
@@ -269,11 +287,11 @@ static inline void slot_chain_push(
 		head, &old, first, memory_order_release, memory_order_relaxed));
 }
 
-/* capture.c, cold: a block and slots for a queue of @gpu, or NULL. Waits for the harvest lock. */
+/* queues.c, cold: a block and slots for a queue of @gpu, or NULL. Waits for the harvest lock. */
 struct capture_queue *capture_queue_new(
 	struct capture *c, uint32_t gpu, uint32_t ring_packets, uint64_t hsa_queue_id);
 
-/* capture.c: the harvest lock. The dispatch path never waits for it. */
+/* queues.c: the harvest lock. The dispatch path never waits for it. */
 bool harvest_lock_try(struct capture *c);
 void harvest_lock_wait(struct capture *c);
 void harvest_lock_release(struct capture *c);

@@ -459,7 +459,7 @@ static bool pass_locked(struct capture *c, uint64_t now_ns, enum pass_kind kind)
 	pace_begin_pass(&c->pace, now_ns);
 	touch_notes(c);
 	/* Walks try the harvest lock themselves (rule 9), so they come before it is taken. */
-	shadow_housekeep(c);
+	c->walks->housekeep(c);
 	harvest_lock_wait(c);
 	c->now_ns = now_ns;
 	c->is_deciding = kind == PASS_LAST;

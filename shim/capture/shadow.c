@@ -535,7 +535,7 @@ static bool queue_is_settled(struct shadow_queue *s)
 	return false;
 }
 
-void shadow_housekeep(struct capture *c)
+static void housekeep(struct capture *c)
 {
 	uint32_t used = recorder_queues_used(&c->recorder);
 
@@ -558,7 +558,7 @@ bool shadow_is_settled(struct capture *c)
 	return true;
 }
 
-void shadow_take_free(struct capture *c, uint32_t block, uint32_t ret[2])
+static void take_free(struct capture *c, uint32_t block, uint32_t ret[2])
 {
 	struct shadow_queue *s = shadow_table_at(c->head.shadow, block);
 
@@ -583,7 +583,7 @@ void shadow_take_free(struct capture *c, uint32_t block, uint32_t ret[2])
 	c->walk_owed = block + 1;
 }
 
-void shadow_walk_owed(struct capture *c, uint32_t owed)
+static void walk_owed(struct capture *c, uint32_t owed)
 {
 	struct shadow_queue *s = shadow_table_at(c->head.shadow, owed - 1);
 
@@ -591,6 +591,12 @@ void shadow_walk_owed(struct capture *c, uint32_t owed)
 		(void)walk_rarely(s);
 	while (!walk_leave(s, WALK_HELD));
 }
+
+const struct walks shadow_walks = {
+	.housekeep = housekeep,
+	.take_free = take_free,
+	.walk_owed = walk_owed,
+};
 
 bool shadow_quiesce(struct capture *c, uint64_t deadline_ns)
 {

@@ -80,10 +80,6 @@ void shadow_find_left(struct capture *capture);
 bool shadow_is_any_held(struct capture *capture);
 
 /*
- * Rule 11: walks every queue whose doorbell was rung too early or not through the hooks. Harvester.
- */
-void shadow_housekeep(struct capture *capture);
-/*
  * Whether no doorbell was rung for a packet that was not there yet, apart from those walked by now.
  */
 bool shadow_is_settled(struct capture *capture);
@@ -94,11 +90,5 @@ bool shadow_is_settled(struct capture *capture);
  */
 bool shadow_quiesce(struct capture *capture, uint64_t deadline_ns);
 
-/*
- * Takes the free slots of the producer of block @block, as two chains; 0 if there are none, or if a
- * thread is walking the queue. Called by the holder of the harvest lock. If a doorbell rings
- * meanwhile, harvest_lock_release() makes that walk.
- */
-void shadow_take_free(struct capture *capture, uint32_t block, uint32_t ret[2]);
-/* @owed is the block + 1 of a queue whose walk shadow_take_free() has left held. */
-void shadow_walk_owed(struct capture *capture, uint32_t owed);
+/* Rules 5 and 11 for the rest of the capture (capture_internal.h). */
+extern const struct walks shadow_walks;

@@ -237,7 +237,7 @@ static bool slots_steal(struct capture *c)
 	 * An idle queue's free slots are mostly with its producer; taken if no thread walks the
 	 * queue.
 	 */
-	shadow_take_free(c, victim->index, held);
+	c->walks->take_free(c, victim->index, held);
 	chain_to_list(c, &free, held[0]);
 	chain_to_list(c, &free, held[1]);
 	for (uint32_t half = free.count / 2; half; half--) {

@@ -611,7 +611,7 @@ static void no_thread_walks_under_the_harvest_lock(void **state)
 
 	harvest_lock_wait(f.capture);
 	assert_int_equal(mprotect(bystander.page, bystander.bytes, PROT_NONE), 0);
-	shadow_take_free(f.capture, f.queue->block, taken);
+	shadow_walks.take_free(f.capture, f.queue->block, taken);
 	assert_int_equal(bystander.rings, 1);
 	assert_true(bystander.walk); /* held: the walk was left to the holder */
 	assert_int_equal(synth_wdid(f.queue), 1);

@@ -298,12 +298,12 @@ static void spare_slots_are_taken_from_an_idle_queue(void **state)
 	free = chain_length(f->capture, q->free);
 	spare = chain_length(f->capture, q->spare);
 	assert_true(free && spare);
-	shadow_take_free(f->capture, q->index, taken);
+	shadow_walks.take_free(f->capture, q->index, taken);
 	assert_int_equal(chain_length(f->capture, taken[0]), free);
 	assert_int_equal(chain_length(f->capture, taken[1]), spare);
 	assert_int_equal(q->free + q->spare, 0);
 	/* Nothing is left to take, and the queue continues with other slots. */
-	shadow_take_free(f->capture, q->index, taken);
+	shadow_walks.take_free(f->capture, q->index, taken);
 	assert_int_equal(taken[0] + taken[1], 0);
 	fixture_dispatch(f, 0);
 	fixture_step(f);
@@ -326,7 +326,7 @@ static void store_and_take(hsa_signal_t signal, hsa_signal_value_t value)
 
 	thief.store(signal, value);
 	thief.held = q->free;
-	shadow_take_free(thief.fixture->capture, q->index, thief.taken);
+	shadow_walks.take_free(thief.fixture->capture, q->index, thief.taken);
 	assert_int_equal(q->free, thief.held);
 }
 

@@ -454,7 +454,8 @@ static int add_meetings(const struct whatif_job *job, struct whatif_graph *g)
 	for (size_t i = 0; i < c->operation_count && !r; i++) {
 		const struct collectives_operation *o = c->operations + i;
 		uint32_t node = g->first_meeting + (uint32_t)i;
-		bool has_root = waiting_direction_of(c, o) == WAITING_FROM_ROOT;
+		/* What has no times has no kernels that could tell its direction. */
+		bool has_root = o->is_timed && waiting_direction_of(c, o) == WAITING_FROM_ROOT;
 		uint32_t root = has_root ? waiting_root_launch(c, o) : COLLECTIVES_NONE;
 
 		begin_node(g, node, o->start_first);

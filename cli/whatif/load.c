@@ -666,8 +666,10 @@ int whatif_job_new(struct query *query, const struct categories *categories,
 	}
 	if (!r) {
 		shift_clocks(job);
-		qsort(job->ops, job->op_count, sizeof(*job->ops), compare_ops);
-		qsort(job->calls, job->call_count, sizeof(*job->calls), compare_calls);
+		if (job->op_count)
+			qsort(job->ops, job->op_count, sizeof(*job->ops), compare_ops);
+		if (job->call_count)
+			qsort(job->calls, job->call_count, sizeof(*job->calls), compare_calls);
 		job->queue_count = (uint32_t)l.queue_of_hash.count;
 		find_steps(&l);
 		r = find_places(&l);

@@ -56,8 +56,12 @@ const char *collectives_op_name(
 		return operation->launches > 2 ? "send/recv group" : "send/recv";
 	if (operation->is_mixed)
 		return "group of several";
-	if (operation->op == COLLECTIVES_OP_KERNEL && operation->launches)
-		return c->kernel_names[c->launches[c->by_operation[operation->first]].kernel];
+	if (operation->op == COLLECTIVES_OP_KERNEL && operation->launches) {
+		uint32_t kernel = c->launches[c->by_operation[operation->first]].kernel;
+
+		/* In a damaged file a call may launch a kernel that is no communication. */
+		return kernel < c->kernel_name_count ? c->kernel_names[kernel] : "other";
+	}
 	return operation->op < RTL_COLLECTIVE_COUNT ? collective_name(operation->op) : "other";
 }
 

@@ -140,6 +140,12 @@ for rank in json.load(sys.stdin)["ranks"]:
 		"('sequence', 162, 162, 0, 0)" ]
 	[ "$(columns operations seq | sort -n | uniq -c | awk '{print $1 "x" $2}' | tr '\n' ' ')" = \
 		"1x0 20x1 20x2 20x3 20x4 20x5 20x6 20x7 20x8 1x9 " ]
+	# In a damaged file launches have kernels of other processes: an answer, or a line about it.
+	sqlite3 t.db "UPDATE rtl_dispatch SET shape_id = (SELECT min(id) FROM rtl_shape) WHERE rowid % 7 = 0"
+	for verb in collectives summary whatif; do
+		run "$rtl" "$verb" t.db
+		[ "$status" -le 4 ]
+	done
 }
 
 @test "a rank that dies between two launches of a graph lacks the later ones" {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "cli/base/array.h"
+#include "cli/base/wrapping.h"
 #include "cli/collectives/collectives.h"
 
 static int add_launch(struct collectives *c, int64_t id, uint32_t comm)
@@ -31,7 +32,7 @@ static int add_event(struct collectives *c, const struct graph_replay *replay,
 	c->events[c->event_count] = *event;
 	c->events[c->event_count].launch = (uint32_t)c->launch_count - 1;
 	c->events[c->event_count].exec = c->graphs.execs[replay->exec].ordinal;
-	c->events[c->event_count++].replay = replay->number + 1;
+	c->events[c->event_count++].replay = wrap_plus(replay->number, 1);
 	return 0;
 }
 
@@ -72,7 +73,7 @@ static int add_ordered(struct collectives *c, const struct graph_replay *replay,
 		if (!r)
 			r = add_event(c, replay,
 				&(struct collectives_event){
-					.seq = captured[unit->first_call].seq + i,
+					.seq = wrap_plus(captured[unit->first_call].seq, i),
 					.comm = c->order_comm,
 					.rank = captured[unit->first_call].process,
 					.process = captured[unit->first_call].process,

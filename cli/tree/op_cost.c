@@ -297,8 +297,11 @@ static bool get_output(struct convolution *c, const struct inputs *inputs, int f
 	return true;
 }
 
-/* Returns the multiplications and additions of one pass, which all three have alike: each weight
- * meets each place of the smaller side's channels. */
+/*
+ * Returns the FLOPs of the convolution, which are also those of the gradient of its input and of
+ * that of its weights: each weight of an output channel is used once for each element of the
+ * output, or of the input where the convolution is transposed.
+ */
 static double pass_flops(const struct convolution *c)
 {
 	return 2 * product(c->is_transposed ? &c->x : &c->out, 0) * product(&c->w, 1);

@@ -259,6 +259,7 @@ static int add_op(struct loading *loading, const struct query_rows *rows)
 		return -ENOMEM;
 	*at = (uint32_t)loading->op_count;
 	count_node(tree->nodes + op.node, rows, 6, 7);
+	tree->nodes[op.node].is_frame = query_integer(rows, 9);
 	tree->nodes[op.node].category = loading->op_names[name].category;
 	loading->ops[loading->op_count++] = op;
 	return 0;
@@ -568,7 +569,7 @@ static void name_categories(struct tree *tree)
 			continue;
 		while (op->kind == TREE_CALL)
 			op = tree->nodes + op->parent;
-		if (op->kind == TREE_OP && !op->category)
+		if (op->kind == TREE_OP && !op->is_frame && !op->category)
 			op->category = op_category_of_kernel(tree_name(tree, kernel, buffer));
 	}
 }

@@ -57,6 +57,7 @@ struct tree_sums {
 struct tree_node {
 	uint32_t parent;
 	uint8_t kind;
+	bool is_frame; /* an operation that is a frame of Python */
 	uint16_t depth;
 	uint32_t process;     /* in a tree by rank */
 	uint32_t name;	      /* index in names */

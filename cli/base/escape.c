@@ -202,3 +202,32 @@ size_t render_terminal_width(int fd, size_t otherwise)
 		return otherwise;
 	return size.ws_col;
 }
+
+void render_put_sentence(FILE *to, const char *text, size_t indent, size_t width)
+{
+	size_t column = indent;
+
+	while (*text) {
+		size_t bytes = strcspn(text, " ");
+		char *word = strndup(text, bytes);
+		size_t columns = word ? render_width(word) : bytes;
+
+		free(word);
+		if (column > indent && width && column + 1 + columns > width) {
+			fprintf(to, "\n%*s", (int)indent, "");
+			column = indent;
+		}
+		if (column > indent)
+			fputc(' ', to);
+		fwrite(text, 1, bytes, to);
+		column += columns + (column > indent);
+		text += bytes;
+		text += strspn(text, " ");
+	}
+	fputc('\n', to);
+}
+
+void render_put_reading(FILE *to, const char *text, size_t indent)
+{
+	render_put_sentence(to, text, indent, render_terminal_width(fileno(to), 0));
+}

@@ -5,6 +5,7 @@
  * must never reach a table or a message. Any thread.
  */
 #include <stddef.h>
+#include <stdio.h>
 #include <stdint.h>
 
 /*
@@ -31,6 +32,15 @@ char *render_cut_middle(const char *text, size_t width);
 const char *render_ellipsis(void);
 /* Terminal columns of an escaped text (one per code point). */
 size_t render_width(const char *text);
+
+/*
+ * Writes a sentence and a newline, in lines of at most @width columns (0: one line), broken between
+ * words. The first begins behind @indent columns that the caller has written, the others behind as
+ * many blanks. Words, which may be names, are never cut.
+ */
+void render_put_sentence(FILE *to, const char *text, size_t indent, size_t width);
+/* Likewise, as wide as the terminal that @to is, if it is one. */
+void render_put_reading(FILE *to, const char *text, size_t indent);
 
 /* From now on nothing is cut off or left out: --wide. */
 void render_be_wide(void);

@@ -112,13 +112,14 @@ static int put_text(const struct collectives_view *view, FILE *to)
 	if (!reading)
 		return -ENOMEM;
 	color_put_verdict(to, view->verdict->line);
-	fprintf(to, "%s\n", reading);
+	render_put_reading(to, reading, 0);
 	for (size_t i = 0; i < count; i++) {
 		CLEANUP(free_p) char *note = render_escape(notes[i], strlen(notes[i]));
 
 		if (!note)
 			return -ENOMEM;
-		fprintf(to, "  %s\n", note);
+		fputs("  ", to);
+		render_put_reading(to, note, 2);
 	}
 	r = put_table(view, collectives_tables + COLLECTIVES_GROUP_TABLE, top, to);
 	if (!r)

@@ -21,6 +21,13 @@ static void put_escaped(const char *text, FILE *to)
 	fputs(escaped ? escaped : "?", to);
 }
 
+static void put_reading(const char *text, FILE *to)
+{
+	CLEANUP(free_p) char *escaped = render_escape(text, strlen(text));
+
+	render_put_reading(to, escaped ? escaped : "?", 0);
+}
+
 /* ---- text ---- */
 
 /* Lists the processes of the session that no figure counts. */
@@ -184,8 +191,7 @@ static int put_diff(const struct diff_view *view, const struct diff *diff, FILE 
 	for (int i = 0; i < DIFF_TABLES && !r; i++)
 		r = put_table(view, diff, (enum diff_table)i, to);
 	fputc('\n', to);
-	put_escaped(diff->reading, to);
-	fputc('\n', to);
+	put_reading(diff->reading, to);
 	put_regressions(view, diff, to);
 	return r;
 }

@@ -84,10 +84,13 @@ static void print_text(const struct doctor *doctor)
 		const struct doctor_finding *finding = &doctor->findings[i];
 		CLEANUP(free_p)
 		char *safe = render_escape(finding->detail, strlen(finding->detail));
+		CLEANUP(free_p) char *line = NULL;
 
-		printf("%-4s %s: %s%s%s\n", level_names[finding->level], finding->what,
-			safe ? safe : "?", finding->todo ? "; " : "",
-			finding->todo ? finding->todo : "");
+		if (asprintf(&line, "%s: %s%s%s", finding->what, safe ? safe : "?",
+			    finding->todo ? "; " : "", finding->todo ? finding->todo : "") < 0)
+			line = NULL;
+		printf("%-4s ", level_names[finding->level]);
+		render_put_reading(stdout, line ? line : finding->what, 5);
 	}
 }
 

@@ -268,26 +268,6 @@ json_t *outstanding_json(const struct outstanding *o)
 	return NULL;
 }
 
-/* Wraps lines at @width columns; names are never cut. */
-static void put_wrapped(const char *text, size_t width, FILE *to)
-{
-	size_t column = 0;
-
-	while (*text) {
-		size_t word = strcspn(text, " ");
-
-		if (column && width && column + 1 + word > width) {
-			fputc('\n', to);
-			column = 0;
-		}
-		fprintf(to, "%s%.*s", column ? " " : "", (int)word, text);
-		column += word + (column > 0);
-		text += word;
-		text += strspn(text, " ");
-	}
-	fputc('\n', to);
-}
-
 static int put_sentence(const struct outstanding *o, size_t width, FILE *to)
 {
 	CLEANUP(free_p) char *text = NULL;
@@ -297,7 +277,7 @@ static int put_sentence(const struct outstanding *o, size_t width, FILE *to)
 		text = NULL;
 		return -ENOMEM;
 	}
-	put_wrapped(text, width, to);
+	render_put_sentence(to, text, 0, width);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "cli/base/array.h"
+#include "cli/base/escape.h"
 #include "proto/base/cleanup.h"
 
 void cost_done(struct cost *cost)
@@ -73,19 +74,25 @@ static const struct cost_rank *find_most(const struct cost *cost)
 void cost_put(const struct cost *cost, FILE *to)
 {
 	const struct cost_rank *most = find_most(cost);
+	CLEANUP(free_p) char *text = NULL;
+	size_t bytes = 0;
+	FILE *line = cost->count ? open_memstream(&text, &bytes) : NULL;
 
-	if (!cost->count)
+	if (!line)
 		return;
-	fprintf(to, "\nrtl's own thread took %.1f ms of processor time",
+	fprintf(line, "rtl's own thread took %.1f ms of processor time",
 		(double)cost->thread_ns / 1e6);
 	if (cost->dispatched)
-		fprintf(to, ", %.2f us a dispatch", each_us(cost->thread_ns, cost->dispatched));
+		fprintf(line, ", %.2f us a dispatch", each_us(cost->thread_ns, cost->dispatched));
 	if (most && cost->count > 1 && most->has_rank)
-		fprintf(to, ", at most %.2f %% of a processor (rank %" PRId64 ")", share_pct(most),
-			most->rank);
+		fprintf(line, ", at most %.2f %% of a processor (rank %" PRId64 ")",
+			share_pct(most), most->rank);
 	else if (most)
-		fprintf(to, ", %.2f %% of a processor", share_pct(most));
+		fprintf(line, ", %.2f %% of a processor", share_pct(most));
+	if (fclose(line))
+		return;
 	fputc('\n', to);
+	render_put_reading(to, text, 0);
 }
 
 static json_t *positive_json(double value)

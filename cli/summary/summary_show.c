@@ -12,15 +12,19 @@
 
 static int put_reason(const struct summary *s, FILE *to)
 {
-	CLEANUP(free_p) char *line = NULL;
+	CLEANUP(free_p) char *line = NULL, *unknown = NULL;
 
 	if (!s->reason && !s->no_reason[0])
 		return 0;
-	line = s->reason ? reason_line(s->reason)
-			 : render_escape(s->no_reason, strlen(s->no_reason));
+	if (!s->reason && asprintf(&unknown, "reason: %s", s->no_reason) < 0) {
+		unknown = NULL;
+		return -ENOMEM;
+	}
+	line = s->reason ? reason_line(s->reason) : render_escape(unknown, strlen(unknown));
 	if (!line)
 		return -ENOMEM;
-	fprintf(to, "\n%s%s\n", s->reason ? "" : "reason: ", line);
+	fputc('\n', to);
+	render_put_reading(to, line, 0);
 	return 0;
 }
 

@@ -207,20 +207,23 @@ static int put_steps(const struct timeline *t, const struct timeline_options *o,
 
 static void put_notes(const struct timeline *t, FILE *to)
 {
+	char note[128];
+
 	color_put_verdict(to, t->verdict->line);
-	fprintf(to, "%s\n", t->steps->line);
+	render_put_reading(to, t->steps->line, 0);
 	if (t->is_live || t->verdict->counts.live)
 		fputs("the session is open: its last steps are as far as they are stored\n", to);
 	if (t->untimed)
 		fprintf(to,
 			"%" PRIu64 " kernels have no times: what they did is shown as idle time\n",
 			t->untimed);
-	if (t->untimed_copies)
-		fprintf(to,
-			"%" PRIu64
-			" copies have no times (--mode full records them): what they did "
-			"is shown as idle time\n",
+	if (t->untimed_copies) {
+		snprintf(note, sizeof(note),
+			"%" PRIu64 " copies have no times (--mode full records them): what they "
+			"did is shown as idle time",
 			t->untimed_copies);
+		render_put_reading(to, note, 0);
+	}
 	if (t->outside_ns && t->outside_ns * 100 >= t->total.wall_ns)
 		fprintf(to, "outside of steps: %.1f ms, not in the sums of ranks\n",
 			(double)t->outside_ns / 1e6);
@@ -267,7 +270,8 @@ static int show_text(const struct timeline *t, const struct timeline_options *o,
 	reading = timeline_reading(t);
 	if (!reading)
 		return -ENOMEM;
-	fprintf(to, "\n%s\n", reading);
+	fputc('\n', to);
+	render_put_reading(to, reading, 0);
 	return 0;
 }
 

@@ -266,22 +266,29 @@ static void put_reading(const struct tree_view *view, FILE *to)
 {
 	const struct tree *tree = view->tree;
 	const struct tree_sums *all = &tree->nodes[0].all;
+	CLEANUP(free_p) char *text = NULL;
+	size_t bytes = 0;
+	FILE *line;
 	CLEANUP(free_p) char *kernels = render_count((int64_t)all->kernels);
 
 	if (!all->kernels) {
 		fputs("no kernels: nothing to show times of\n", to);
 		return;
 	}
-	fprintf(to, "%.3f ms GPU time: %s kernels, %zu %s, %.0f %% in roctx ranges",
+	line = open_memstream(&text, &bytes);
+	if (!line)
+		return;
+	fprintf(line, "%.3f ms GPU time: %s kernels, %zu %s, %.0f %% in roctx ranges",
 		(double)all->gpu_ns / 1e6, kernels ? kernels : "", view->by_rank->wanted,
 		view->by_rank->wanted == 1 ? "process" : "processes", in_ranges(tree));
 	if (all->launched)
-		fprintf(to, ", %.1f us from call to start",
+		fprintf(line, ", %.1f us from call to start",
 			(double)all->launch_ns / (double)all->launched / 1e3);
 	else if (all->queued)
-		fprintf(to, ", %.1f us from submission to start",
+		fprintf(line, ", %.1f us from submission to start",
 			(double)all->queue_ns / (double)all->queued / 1e3);
-	fputc('\n', to);
+	if (fclose(line) == 0)
+		render_put_reading(to, text, 0);
 }
 
 static void put_notes(const struct tree_view *view, FILE *to)

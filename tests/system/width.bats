@@ -39,6 +39,30 @@ rows() {
 	grep -q 'P95 us' shown
 }
 
+@test "sentences are broken between words at 80 columns, and are one line each where nothing shows them" {
+	export LC_ALL=C.UTF-8
+	local verb
+	"$rtl" run -q --device soft -o t.db -- "$demo" --ranks 3 --steps 3 --straggler 1 >out
+	# info --counters has a block of fixed form.
+	for verb in "summary t.db" "timeline t.db" "collectives t.db" "tree t.db" "outstanding t.db" "diff t.db t.db" "diagnose t.db" \
+		"info t.db" "doctor --device soft" help; do
+		on_terminal 80 "$verb" >shown
+		python3 - shown <<-'END' || { echo "$verb"; false; }
+			import sys
+			wide = [line for line in open(sys.argv[1], encoding="utf-8").read().splitlines() if len(line) > 80]
+			# What has no blank in its last 80 columns, as a path, is not cut.
+			wide = [line for line in wide if " " in line.strip()]
+			print("\n".join(wide))
+			sys.exit(bool(wide))
+		END
+	done
+	for verb in summary timeline; do
+		reading=$("$rtl" "$verb" t.db | tail -n 1)
+		[ ${#reading} -gt 80 ]
+		on_terminal 80 "$verb" t.db | tr '\n' ' ' | grep -qF -- "$reading"
+	done
+}
+
 @test "the verdict is in colour on a terminal, and nowhere else, unless --color or NO_COLOR says otherwise" {
 	local verb
 	python3 "$here/fixture.py" clean "$here/../../collectord/db/schema" clean.db

@@ -54,7 +54,9 @@ static const struct argp parser = {options, parse, "[FILE|SESSION]\nFILE FILE...
 	"than the rank in the middle; and why, as far as the file tells. Of several processes of a "
 	"rank one leads and is judged: by its steps, collectives, kernel time, attempt. Several "
 	"FILEs, as "
-	"rocm-trace-lite leaves one a process, are imported into a temporary database first.",
+	"rocm-trace-lite leaves one a process, are imported into a temporary database first."
+	"\vBUSY: the union of the times of kernels. WORK: BUSY without communication, in which "
+	"ranks wait. LEADS: the process of its rank that is compared.",
 	NULL, NULL, NULL};
 
 static const struct render_column columns[] = {

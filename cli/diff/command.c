@@ -164,7 +164,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp parser = {options, parse, "FILE|SESSION...",
 	"What changed between two runs, or several: the time of a step and where it goes, kernels, "
-	"collectives, of each rank. Runs that cannot be compared are refused, with why (exit 4).",
+	"collectives, of each rank. Runs that cannot be compared are refused, with why (exit 4)."
+	"\vREF, NEW: of the reference, and of the other. DELTA: new - reference. RATIO: new / "
+	"reference. OF RANKS: the least and the greatest ratio of a rank. +-: what the steps alone "
+	"explain. CLEAR: the change is beyond that. WAITED: for the others; LATE: behind them.",
 	NULL, NULL, NULL};
 
 struct sides {

@@ -112,7 +112,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp parser = {options, parse, "[FILE|SESSION]",
 	"Roctx ranges and host calls as a tree, with the GPU time of the kernels "
 	"submitted in "
-	"them.",
+	"them."
+	"\vGPU ms: the sum of the kernels here and below. GPU %: of all that is shown. SELF ms: of "
+	"the kernels right here. LAUNCH us: from the begin of the host call to the kernel's start. "
+	"QUEUE us: from its submission to its start. WORST: the slowest rank, and its time to the "
+	"mean, from 1.2 on. \"-\": not known, which is never 0.",
 	NULL, NULL, NULL};
 
 int cmd_tree(int argc, char **argv)

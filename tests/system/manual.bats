@@ -110,6 +110,38 @@ completed() {
 	done
 }
 
+@test "titles of tables that are no plain words are explained by --help" {
+	"$rtl" run -q --device soft --mode all -o t.db -- "$demo" --ranks 2 --steps 2 >out
+	local verb title
+	while read -r verb title; do
+		ARGP_HELP_FMT=rmargin=5000 "$rtl" "$verb" --help | grep -qE "(^|[ ,])$title( ms| us)?[:,;]" || { echo "$verb: $title"; false; }
+		# This run has no calls of HIP, and no collective that is matched.
+		[[ $verb == collectives || $title == "NOT 0" || $title == LATENCY ]] ||
+			"$rtl" "$verb" --wide t.db $([ "$verb" != diff ] || echo t.db) | grep -F "$title" >shown || { echo "$verb: no $title"; false; }
+	done <<-'END'
+		summary CALLS
+		summary P50
+		summary TIME %
+		summary BUSY %
+		summary UNTIMED
+		summary SKIPPED
+		summary NOT 0
+		summary LATENCY
+		tree SELF
+		tree QUEUE
+		tree WORST
+		diff RATIO
+		diff OF RANKS
+		diff CLEAR
+		diagnose WORK
+		diagnose LEADS
+		collectives BUSBW
+		collectives SKEW
+		collectives LAST %
+		timeline MICRO %
+	END
+}
+
 @test "a short option means the same in every verb, and docs/commands.md has all of them" {
 	local verb
 	for verb in $("$rtl" help | sed -nE "s/^  rtl ([a-z]+) .*/\1/p"); do

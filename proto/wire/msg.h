@@ -2,7 +2,7 @@
 #pragma once
 /*
  * rtl.Frame to bytes and back. Unpacking allocates from a bounded arena, so a hostile frame
- * costs at most ARENA_BYTES_MAX; columns are checked against n before anyone sees them.
+ * costs at most ARENA_BYTES_MAX; columns are checked against n before a caller sees them.
  * No sockets, no logging. An arena belongs to one thread.
  */
 #include <stddef.h>

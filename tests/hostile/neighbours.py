@@ -4,7 +4,7 @@ exactly, and neighbours of other uids beside them.
 
 Honest ranks dispatch until the test ends; then every dispatch of theirs must be a row of their own
 database, whatever was done beside them. What their frames waited for an Ack is reported, of each
-attack apart, with what they waited before anybody else came; it fails a test only where it is a
+attack apart, with what they waited before any other process came; it fails a test only where it is a
 stall.
 """
 import argparse
@@ -205,7 +205,7 @@ class Street(Node):
         return attack
 
     def check_honest(self):
-        """They end: all is stored, nothing dropped, nothing of anybody else's is there. Words: what
+        """They end: all is stored, nothing dropped, nothing of another user's is there. Words: what
         they waited for beside each attack is printed."""
         words = told_to_end([tenant.process for tenant in self.tenants])
         for tenant, one in zip(self.tenants, words):

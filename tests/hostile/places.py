@@ -186,7 +186,7 @@ def of_the_socket(street):
     place = Place(street, "folder of the socket is another's")
     os.chown(place.folder, HOSTILE_UID, HOSTILE_UID)
     place.must_refuse(place.folder, "others may write there")
-    place = Place(street, "folder of the socket is anybody's")
+    place = Place(street, "folder of the socket is writable for all")
     os.chmod(place.folder, 0o777)
     place.must_refuse(place.folder, "others may write there")
 

@@ -15,7 +15,7 @@ if ! echo "$list" | xargs awk '
 			word = tolower(words[i])
 			if (word == "")
 				continue
-			if (word ~ /^(whoever|whom|nobody|somebody|everybody)$/ ||
+			if (word ~ /^(whoever|whom|(no|some|every|any)body|(some|every|any)one)$/ ||
 					(word == "who" && before !~ /^(users?|owners?)$/)) {
 				print FILENAME ":" FNR ": " word ": " $0
 				bad = 1

@@ -219,7 +219,7 @@ no_control_bytes() { # of a text with several lines
 @test "whatever a database holds, no output steers a terminal, and JSON is valid" {
 	fixture lossy
 	fixture hung
-	# What only a collector writes; but a file may be anybody's, or damaged.
+	# Only a collector writes these; but a file may come from another program, or be damaged.
 	python3 - <<-'END'
 		import sqlite3
 		texts = ("lossy", "rtl_loss", "reason"), ("lossy", "rtl_counter_base", "name"), \

@@ -177,7 +177,7 @@ send/recv group|0|16|int8|4|10000|10000|1|0.75|1.6|timed
 ncclAllToAllv|2|1|uint8|4|2000000|100000|20|15|2.5|timed
 ncclReduceScatter|3|1|float8e4m3|4|100000|10000|10|7.5||timed
 send/recv|1|1|float8e5m2|2|50000|50000|1|1||timed"
-	# A sender is not late: a send and its receive rank no one.
+	# A sender is not late: a send and its receive order no ranks.
 	[ "$(columns groups.db ranks num_collectives | sort -u)" = 4 ]
 	run -0 "$rtl" collectives --operation reducescatter groups.db
 	[[ $output == *ncclReduceScatter* && $output != *ncclAllToAllv* ]]

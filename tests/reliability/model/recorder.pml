@@ -7,7 +7,7 @@
  *
  * One step is what the code does between two points where a SIGKILL makes a difference; the
  * function is named at each. Sets of records are bits: dispatches from 0, then events. A frame is
- * the set of its records. Kills come at any step of anybody.
+ * the set of its records. Kills come at any step of any process.
  *
  * The mistakes are seeded with -DMISTAKE_n; each must be found.
  */

@@ -388,7 +388,8 @@ static void a_rank_finds_its_session_after_a_restart(void **state)
 	daemon_expect_ack(&shim, 1);
 	daemon_stop(&daemon);
 	daemon_start_in(&daemon, place);
-	/* Opened again before anybody came, and held open by a process that only is away. */
+	/* Opened again before any client connected, and held open by a process that only is away.
+	 */
 	daemon_wait_for_line(&daemon, "session ");
 	assert_int_equal(daemon_welcome(&shim, place->socket), 1);
 	fake_shim_define(&shim);

@@ -32,7 +32,7 @@ static void next_answer(struct harness *h)
 	}
 }
 
-/* Until @kind of @owner (NULL: of anybody); the number of @counted answers on the way. */
+/* Waits for @kind of @owner (NULL: any); returns the number of @counted answers on the way. */
 static unsigned wait_counting(struct harness *h, enum store_answer_kind kind, const void *owner,
 	enum store_answer_kind counted)
 {

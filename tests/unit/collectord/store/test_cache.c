@@ -118,7 +118,7 @@ static void many_sessions_share_one_sum(void **state)
 		fed - opened <= (sqlite3_int64)(cache_share(0, SESSIONS) * SESSIONS + SLACK_BYTES));
 }
 
-/* Anybody may open 256 of a service, and leave it at that. */
+/* Every user may open 256 sessions of a service and store nothing in them. */
 static void an_idle_session_has_no_pages(void **state)
 {
 	struct harness *h = *state;

@@ -288,7 +288,7 @@ static void files_that_were_taken_away_are_gone(void **state)
 	assert_string_equal(h->answer.name, "job");
 	assert_int_equal(open_by_index(h), 1);
 
-	/* Or at the next start, before anybody comes. */
+	/* Or at the next start, before any client connects. */
 	start_service(h);
 	add_gone(h, 3);
 	assert_int_equal(store_recover(h->store, NULL), 0);

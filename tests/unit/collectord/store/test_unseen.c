@@ -30,7 +30,8 @@ static void end_process(struct hand *hand, struct tenant *t)
 	route_all(hand);
 }
 
-/* Twice as long as anybody may wait, as if all in line had waited for an hour; then no longer. */
+/* Twice as long as any command may wait, as if all in line had waited for an hour; then no longer.
+ */
 static void fail_for_long(struct hand *hand, struct store_database *database)
 {
 	trouble_fail(&hand->store, database, -ENOMEM);

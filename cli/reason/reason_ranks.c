@@ -133,8 +133,8 @@ static void say_why(const struct reason_figures *f, char *ret, size_t bytes)
 	}
 	reason_format_time(s->part_ns[s->cause] / (double)s->windows, each);
 	if (s->has_comm)
-		snprintf(comm, sizeof(comm), ", communicator %" PRId64 " takes %.1fx the others",
-			s->comm, s->comm_ratio);
+		snprintf(comm, sizeof(comm), ", communicator %" PRIx64 " takes %.1fx the others",
+			(uint64_t)s->comm, s->comm_ratio);
 	snprintf(ret, bytes, "%s (%s each time%s)", why[s->cause][s->count > 1], each, comm);
 }
 

@@ -617,6 +617,8 @@ def check_fault(rtl, folder, fault, seed):
     assert reason["code"] == ("slow_rank" if cause == "compute" else "late_rank"), (name, seed, reason)
     assert sorted(straggler["ranks"]) == at_fault and straggler["cause"] == cause, (name, seed, reason)
     assert cause != "compute" or straggler["slow_gpu"], (name, seed, reason)
+    # As rtl collectives writes it, and --comm of rtl whatif reads it.
+    assert cause != "transfer" or "communicator 3002 takes" in reason["text"], (name, seed, reason)
     # Within 15 % of what the job would gain, or a point and a half.
     apart = abs(straggler["cost_pct"] - truth)
     assert apart <= max(0.15 * truth, 1.5), (name, seed, truth, straggler["cost_pct"])

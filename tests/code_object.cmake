@@ -13,7 +13,7 @@
 # makes <binary dir>/<stem>.<gfx>.co for each target this clang knows; <var> is then the list of
 # those files and <var>_TARGETS the list of their gfx names, in the same order. A target that the
 # clang does not know (gfx942 before clang 17) is left out and named in a STATUS line; none left is
-# an error. Whoever uses the files must depend on them (add_custom_target, OBJECT_DEPENDS).
+# an error. A target that uses the files must depend on them (add_custom_target, OBJECT_DEPENDS).
 #
 # The version of the code object is 4: the newest that ROCr 5.2 loads, and every later one does.
 include_guard(GLOBAL)

@@ -12,13 +12,16 @@
 #include "cli/whatif/whatif.h"
 #include "proto/base/cleanup.h"
 
+enum { KEY_RANK = 0x500, KEY_HOST, KEY_KERNEL, KEY_COMM, KEY_TRANSFER };
+
 static const struct argp_option options[] = {
-	{"rank", 'r', "N|all", 0, "this rank, or each by itself, what gains most first (default)",
-		0},
-	{"host", 'H', "N", 0, "the host of this rank alone", 0},
-	{"kernel", 'k', "GLOB", 0, "kernels whose name matches, on all ranks", 0},
-	{"comm", 'm', "ID", 0, "the transfers of one communicator, as rtl collectives names it", 0},
-	{"transfer", 't', "FACTOR", 0, "all transfers, times this: 0.5x", 0},
+	{"rank", KEY_RANK, "N|all", 0,
+		"this rank, or each by itself, what gains most first (default)", 0},
+	{"host", KEY_HOST, "N", 0, "the host of this rank alone", 0},
+	{"kernel", KEY_KERNEL, "GLOB", 0, "kernels whose name matches, on all ranks", 0},
+	{"comm", KEY_COMM, "ID", 0,
+		"the transfers of one communicator, as rtl collectives names it", 0},
+	{"transfer", KEY_TRANSFER, "FACTOR", 0, "all transfers, times this: 0.5x", 0},
 	{"categories", 'C', "FILE", 0, "rules that say what communication is (RTL_CATEGORIES)", 0},
 	VERB_JSON,
 	VERB_CSV("comma-separated values with a title line"),
@@ -68,25 +71,25 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	struct whatif_cmd *o = state->input;
 
 	switch (key) {
-	case 'r':
+	case KEY_RANK:
 		take(o, WHATIF_RANK);
 		o->is_all = strcmp(arg, "all") == 0;
 		if (!o->is_all)
 			o->number = (int64_t)opts_u64("rank", arg, 0, UINT32_MAX);
 		return 0;
-	case 'H':
+	case KEY_HOST:
 		take(o, WHATIF_HOST);
 		o->number = (int64_t)opts_u64("host", arg, 0, UINT32_MAX);
 		return 0;
-	case 'k':
+	case KEY_KERNEL:
 		take(o, WHATIF_KERNEL);
 		o->pattern = arg;
 		return 0;
-	case 'm':
+	case KEY_COMM:
 		take(o, WHATIF_COMM);
 		parse_comm(o, arg);
 		return 0;
-	case 't':
+	case KEY_TRANSFER:
 		take(o, WHATIF_TRANSFER);
 		parse_factor(o, arg);
 		return 0;

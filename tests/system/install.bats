@@ -82,7 +82,8 @@ install_over() {
 	wait $job
 	kill -USR1 $long # it ends early
 	wait $long
-	[ ! -s err4 ] || { cat err4; false; }
+	# No collector listens for these, which is all that may be said.
+	not grep -v '^rtl: collector at /run/rtl\.sock: no such socket; ' err4
 	[ "$(told out3)" = "$(stored u.db)" ]
 	accounted u.db
 	accounted t.db

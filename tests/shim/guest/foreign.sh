@@ -27,7 +27,8 @@ same()
 	code=$?
 	[ $code -eq 7 ] || die "$name: exit status $code"
 	[ "$(cat out)" = hello ] || die "$name: it says $(cat out)"
-	[ ! -s err ] || die "$name: it complains"
+	# rtl env may find that no collector listens.
+	! grep -v '^rtl: collector at /run/rtl\.sock: no such socket; ' err || die "$name: it complains"
 }
 
 for mode in full hip; do

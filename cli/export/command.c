@@ -5,6 +5,7 @@
 
 #include "cli/base/command.h"
 #include "cli/base/message.h"
+#include "cli/base/wrapping.h"
 #include "cli/base/options.h"
 #include "cli/database/verb.h"
 #include "cli/export/pass.h"
@@ -293,7 +294,13 @@ static bool check_choice(const struct export_source *source)
 {
 	const struct choice_list *gpus = &source->options->gpus;
 	bool has_process = !source->options->ranks.count, has_gpu = !gpus->count;
+	int64_t took_ns = wrap_minus(source->end_ns, source->start_ns);
 
+	if (source->options->has_from && took_ns >= 0 && source->options->from_ns > took_ns) {
+		say("nothing here is of the time after --from; the session took %.3f s",
+			(double)took_ns / 1e9);
+		return false;
+	}
 	for (size_t i = 0; i < source->process_count; i++)
 		has_process |= export_has_process(source, source->processes + i);
 	for (size_t i = 0; i < source->gpu_count; i++)

@@ -157,7 +157,7 @@ no_control_bytes() { # of a text with several lines
 	python3 "$here/fixture_ranks.py" late "$here/../../collectord/db/schema" late.db
 	for words in "timeline --ranks 9" "timeline --gpus 9" "timeline --step 99" "timeline --ranks 1 --gpus 2 --json" \
 		"tree --ranks 7-9" "tree --ranks 7 --json" "collectives --ranks 9" "collectives --operation Gather --json" \
-		"export --csv out --ranks 9" "export --csv out --gpus 9"; do
+		"export --csv out --ranks 9" "export --csv out --gpus 9" "export --csv out --from 1000" "summary --ranks 9"; do
 		# shellcheck disable=SC2086 # words
 		apart "$rtl" $words late.db
 		[ "$status" -eq 1 ]
@@ -167,7 +167,7 @@ no_control_bytes() { # of a text with several lines
 		[ ! -e out ]
 	done
 	for words in "timeline --ranks 1 --gpus 1" "tree --ranks 1" "collectives --ranks 2" "collectives --operation Reduce" \
-		"export -f --csv out --ranks 1 --gpus 1"; do
+		"export -f --csv out --ranks 1 --gpus 1" "export -f --csv out --from 0" "summary --ranks 2"; do
 		# shellcheck disable=SC2086 # words
 		apart "$rtl" $words late.db
 		[ "$status" -eq 0 ]

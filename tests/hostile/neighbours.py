@@ -235,7 +235,7 @@ class Street(Node):
         for pid in workers_of(self.process.pid):
             with contextlib.suppress(OSError):
                 counts.append(len(os.listdir("/proc/%d/fd" % pid)))
-        own = len(os.listdir("/proc/%d/fd" % self.process.pid)) - 2 * len(counts)
+        own = len(os.listdir("/proc/%d/fd" % self.process.pid)) - 3 * len(counts)
         return own + sum(count - min(counts) for count in counts)
 
     def rss_mib(self, key="VmRSS"):

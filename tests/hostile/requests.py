@@ -20,7 +20,7 @@ BURST, PER_S = 200, 50  # proto/base/limits.h
 REQUESTS = BURST + PER_S
 ASKER = User("asker", 73000)
 JOB = "a common name"
-CROWD, GPUS = 150, 64  # a row for each: with the longest of names half as many again as fit
+CROWD, GPUS = 300, 64  # a row for each: with the longest of names three times as many as fit
 NEIGHBOURS = [User("neighbour %d" % i, 73001 + i) for i in range(3)]
 
 

@@ -69,7 +69,7 @@ static const struct render_column meta_columns[] = {
 static const struct render_column session_columns[] = {
 	{"name", "NAME", RENDER_TEXT},
 	{"job", "JOB", RENDER_TEXT},
-	{"uid", "UID", RENDER_ID},
+	{"uid", "USER", RENDER_USER},
 	{"command", NULL, RENDER_TEXT},
 	{"host", "HOST", RENDER_TEXT},
 	{"start_ns", NULL, RENDER_ID},

@@ -17,6 +17,7 @@
 #include "cli/database/index.h"
 #include "cli/collector/sample.h"
 #include "cli/base/message.h"
+#include "cli/base/user_name.h"
 #include "cli/database/verb.h"
 #include "cli/database/verdict.h"
 #include "proto/base/cleanup.h"
@@ -160,9 +161,7 @@ static const struct render_column columns[] = {
 	{"removed_why", NULL, RENDER_TEXT},
 };
 
-#define COLUMNS	   (sizeof(columns) / sizeof(columns[0]))
-/* A name, as useradd takes it. */
-#define USER_BYTES 64
+#define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
 /* For a closed session the collector knows little more than the file's path. */
 static int read_counts(struct sample_session *s, struct query *query)
@@ -491,23 +490,8 @@ static char *describe_removal(const struct sample_session *s, enum render_format
 	return asprintf(&text, "removed%s: %s", when, s->removed_why) < 0 ? NULL : text;
 }
 
-/* Returns the name of the session's user, the uid if it has no name, or NULL if the user is
- * unknown. */
-static const char *name_user(const struct sample_session *s, char ret[USER_BYTES])
-{
-	const struct passwd *user = s->has_uid ? getpwuid(s->uid) : NULL;
-
-	if (!s->has_uid)
-		return NULL;
-	if (user)
-		snprintf(ret, USER_BYTES, "%s", user->pw_name);
-	else
-		snprintf(ret, USER_BYTES, "%" PRIu32, s->uid);
-	return ret;
-}
-
 static void fill_row(const struct sample_session *s, const char *removal, char started[32],
-	char user[USER_BYTES], struct render_value ret[COLUMNS])
+	char user[USER_NAME_BYTES], struct render_value ret[COLUMNS])
 {
 	time_t start = (time_t)(s->start_realtime_ns / 1000000000);
 	struct tm tm;
@@ -526,7 +510,7 @@ static void fill_row(const struct sample_session *s, const char *removal, char s
 	*ret++ = render_optional(s->has_counts, s->is_simulated);
 	*ret++ = render_optional(s->has_counts || s->removed_why, (int64_t)s->bytes);
 	*ret++ = render_optional(s->has_uid, s->uid);
-	*ret++ = render_text(name_user(s, user));
+	*ret++ = render_text(s->has_uid ? user_name(s->uid, user) : NULL);
 	*ret++ = render_text(s->job);
 	*ret++ = render_text(removal ? removal : s->database);
 	*ret++ = render_text(s->command);
@@ -549,7 +533,7 @@ static int show(const struct sample *sample, const struct ls_options *o)
 {
 	CLEANUP(render_free_p) struct render *render = NULL;
 	struct render_value row[COLUMNS];
-	char started[32], user[USER_BYTES];
+	char started[32], user[USER_NAME_BYTES];
 	int r = render_new(stdout, o->format, columns, COLUMNS, &render);
 
 	if (r)

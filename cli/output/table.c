@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/user_name.h"
 #include "cli/output/html.h"
 #include "cli/output/layout.h"
 #include "proto/base/cleanup.h"
@@ -95,9 +96,15 @@ static char *format_scaled(int64_t value, int64_t unit, int decimals)
 
 static char *format_integer(enum render_kind kind, int64_t value)
 {
-	char *text;
+	char *text, user[USER_NAME_BYTES];
 
 	switch (kind) {
+	case RENDER_USER:
+		if (value >= 0 && value <= UINT32_MAX) {
+			user_name((uint32_t)value, user);
+			return render_escape(user, strlen(user));
+		}
+		return format_integer(RENDER_ID, value);
 	case RENDER_COUNT:
 		return render_count(value);
 	case RENDER_NS_IN_S:

@@ -25,6 +25,7 @@ enum render_format {
 /* How a table shows a column. JSON and CSV show the value itself. */
 enum render_kind {
 	RENDER_TEXT,	/* aligned left */
+	RENDER_USER,	/* a uid, shown as the name of the user on this machine */
 	RENDER_LINE,	/* a text that is cut at its end; other texts are cut in the middle */
 	RENDER_NOTE,	/* a text that is wrapped; empty if unknown */
 	RENDER_ANY,	/* as the type of the value; numbers aligned right */

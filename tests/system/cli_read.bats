@@ -442,6 +442,19 @@ odd() { # odd FIXTURE STATEMENT QUESTION...: of the file so damaged there is an 
 	[ "$(jq -c '[.gpus[] | .gfx]' <<<"$output")" = '["gfx90a","gfx90a"]' ]
 }
 
+@test "info shows the user of a session by name, and the number where this machine has no name for it" {
+	local uid name
+	fixture clean
+	name=$(id -un)
+	for uid in "$(id -u)" 4123456789 -1; do
+		[ "$uid" = "$(id -u)" ] || name=$uid
+		not getent passwd 4123456789 >out
+		sqlite3 clean.db "UPDATE rtl_session SET uid = $uid"
+		"$rtl" info clean.db | grep -A 1 '^NAME *JOB *USER ' | awk -v name="$name" 'END { exit $3 != name }'
+		[ "$("$rtl" info --json clean.db | jq '.sessions[0].uid')" = "$uid" ]
+	done
+}
+
 @test "diagnose names the rank that did not do like the others" {
 	fixture clean
 	apart "$rtl" diagnose --strict clean.db

@@ -2,9 +2,12 @@
 #include "cli/base/color.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/escape.h"
 #include "cli/base/terminal.h"
+#include "proto/base/cleanup.h"
 
 static enum color_when chosen = COLOR_AUTO;
 
@@ -18,6 +21,25 @@ static bool is_on(FILE *to)
 	return chosen == COLOR_AUTO ? terminal_has_color(fileno(to)) : chosen == COLOR_ALWAYS;
 }
 
+/*
+ * Returns @line with a newline, broken between words where the terminal ends. The escape sequences
+ * are added afterwards, because they take no columns. Allocated; NULL if memory is short.
+ */
+static char *wrap(FILE *to, const char *line)
+{
+	char *text = NULL;
+	size_t bytes;
+	FILE *into = open_memstream(&text, &bytes);
+
+	if (!into)
+		return NULL;
+	render_put_sentence(into, line, 0, render_terminal_width(fileno(to), 0));
+	if (!fclose(into))
+		return text;
+	free(text);
+	return NULL;
+}
+
 void color_put_verdict(FILE *to, const char *line)
 {
 	/* Bold red, cyan, green (ECMA-48, SGR). */
@@ -28,16 +50,21 @@ void color_put_verdict(FILE *to, const char *line)
 		{"RUNNING:", "\033[36m"},
 		{"complete:", "\033[32m"},
 	};
+	CLEANUP(free_p) char *text = wrap(to, line);
 
+	if (!text) {
+		fprintf(to, "%s\n", line);
+		return;
+	}
 	for (size_t i = 0; is_on(to) && i < sizeof(words) / sizeof(*words); i++) {
-		const char *word = strstr(line, words[i].word);
+		const char *word = strstr(text, words[i].word);
 		int length = (int)strlen(words[i].word) - 1;
 
 		if (!word)
 			continue;
-		fprintf(to, "%.*s%s%.*s\033[0m%s\n", (int)(word - line), line, words[i].begin,
-			length, word, word + length);
+		fprintf(to, "%.*s%s%.*s\033[0m%s", (int)(word - text), text, words[i].begin, length,
+			word, word + length);
 		return;
 	}
-	fprintf(to, "%s\n", line);
+	fputs(text, to);
 }

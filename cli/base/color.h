@@ -16,5 +16,6 @@ enum color_when {
 /* What --color says. */
 void color_choose(enum color_when when);
 
-/* @line and a newline; its word, complete, RUNNING or INCOMPLETE, in colour. */
+/* Writes @line and a newline, its word (complete, RUNNING or INCOMPLETE) in colour. On a terminal
+ * the line is broken between words where the terminal ends. */
 void color_put_verdict(FILE *to, const char *line);

@@ -63,6 +63,22 @@ rows() {
 	done
 }
 
+@test "the verdict is broken between words at the end of a terminal, in colour or not, and is one line elsewhere" {
+	local verb line
+	python3 "$here/fixture.py" lossy "$here/../../collectord/db/schema" lossy.db
+	export TERM=xterm
+	for verb in summary timeline info 'info --counters' 'info --clocks' collectives tree diagnose; do
+		line=$("$rtl" $verb lossy.db 2>/dev/null | grep -m 1 '^SIMULATED INCOMPLETE: ')
+		[ ${#line} -gt 60 ]
+		on_terminal 60 "$verb" --color=never lossy.db >shown
+		# Its words are those of the line, in lines of at most 60 columns.
+		grep -m 1 -A 5 '^SIMULATED INCOMPLETE: ' shown | awk 'length > 60 { exit } { print }' >lines
+		tr '\n' ' ' <lines | grep -qF -- "$line "
+		on_terminal 60 "$verb" lossy.db | sed 's/\x1b\[[0-9;]*m//g' >coloured
+		cmp shown coloured
+	done
+}
+
 @test "the verdict is in colour on a terminal, and nowhere else, unless --color or NO_COLOR says otherwise" {
 	local verb
 	python3 "$here/fixture.py" clean "$here/../../collectord/db/schema" clean.db

@@ -9,7 +9,7 @@
 #include "cli/database/verb.h"
 #include "proto/base/cleanup.h"
 
-#define TIMELINE_ROWS 24
+#define TIMELINE_ROWS 5
 
 enum {
 	KEY_BY = 0x500,
@@ -36,7 +36,8 @@ static const struct argp_option options[] = {
 		0},
 	{"micro-idle", KEY_MICRO, "US", 0, "idle times shorter than US count as micro (default 10)",
 		0},
-	{"top", 'n', "COUNT", 0, "number of steps to list, longest first (default 24; 0: all)", 0},
+	{"top", 'n', "COUNT", 0,
+		"rows of longest steps, equal ones in one row (default 5; 0: every step)", 0},
 	{"segments", KEY_SEGMENTS, NULL, 0, "with --json: the segments of each step", 0},
 	VERB_STRICT,
 	VERB_JSON,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/base/color.h"
+#include "cli/base/wrapping.h"
 #include "cli/timeline/json.h"
 #include "cli/timeline/kinds.h"
 #include "proto/base/cleanup.h"
@@ -16,6 +17,7 @@ struct line {
 	const struct timeline_lane *lane;
 	size_t step;
 	const struct breakdown_row *row;
+	const char *steps; /* the numbers of steps that share the row, borrowed; NULL: one step */
 };
 
 struct lines {
@@ -74,6 +76,7 @@ static void fill_row(const struct timeline *t, const struct line *line, bool is_
 	*ret++ = render_optional(line->lane->has_rank, line->lane->rank);
 	*ret++ = render_integer(line->lane->gpu_id);
 	*ret++ = is_total		       ? render_integer((int64_t)line->lane->shown)
+		 : line->steps		       ? render_text(line->steps)
 		 : line->step < process->count ? render_integer(process->at[line->step].number)
 					       : render_text("outside");
 	*ret++ = render_integer((int64_t)row->wall_ns);
@@ -125,20 +128,27 @@ static int collect(const struct timeline *t, const struct timeline_options *o, s
 
 		for (size_t n = 0; n < lane->process->count; n++)
 			if (timeline_shows(o, lane->process->at + n))
-				ret->at[ret->count++] = (struct line){lane, n, lane->rows + n};
+				ret->at[ret->count++] = (struct line){
+					.lane = lane, .step = n, .row = lane->rows + n};
 		if (timeline_shows_outside(o, lane))
-			ret->at[ret->count++] =
-				(struct line){lane, lane->process->count, &lane->outside};
+			ret->at[ret->count++] = (struct line){
+				.lane = lane, .step = lane->process->count, .row = &lane->outside};
 	}
 	return 0;
+}
+
+/* The time of a row as a table shows it: steps whose tables look the same are the same. */
+static uint64_t shown_us(const struct line *line)
+{
+	return line->row->wall_ns / 1000 + (line->row->wall_ns % 1000 >= 500);
 }
 
 static int compare_walls(const void *a, const void *b)
 {
 	const struct line *x = a, *y = b;
 
-	if (x->row->wall_ns != y->row->wall_ns)
-		return x->row->wall_ns < y->row->wall_ns ? 1 : -1;
+	if (shown_us(x) != shown_us(y))
+		return shown_us(x) < shown_us(y) ? 1 : -1;
 	/* The addresses of rows depend on the allocator, so they must not decide the order. */
 	if (x->lane != y->lane)
 		return x->lane < y->lane ? -1 : 1;
@@ -164,23 +174,177 @@ int timeline_put_ranks(const struct timeline *t, const struct timeline_show *sho
 	if (!lines.at)
 		return -ENOMEM;
 	for (size_t i = 0; i < t->lane_count; i++)
-		lines.at[i] = (struct line){t->lanes + i, 0, &t->lanes[i].total};
+		lines.at[i] = (struct line){.lane = t->lanes + i, .row = &t->lanes[i].total};
 	return put_lines(t, lines.at, t->lane_count, true, show, to);
+}
+
+/* Numbers of steps as "1-7,9", so many that the column stays narrow. */
+#define RANGES_COLUMNS 12
+
+struct ranges {
+	int64_t from, to; /* the last range, which is not yet in the text */
+	size_t count;	  /* steps */
+	size_t beyond;	  /* those for which the text has no room */
+	char text[64];
+};
+
+static void ranges_flush(struct ranges *r)
+{
+	size_t length = strlen(r->text);
+	char piece[48];
+
+	if (r->from == r->to)
+		snprintf(piece, sizeof(piece), "%s%" PRId64, length ? "," : "", r->from);
+	else
+		snprintf(piece, sizeof(piece), "%s%" PRId64 "-%" PRId64, length ? "," : "", r->from,
+			r->to);
+	if (length && (r->beyond || length + strlen(piece) > RANGES_COLUMNS))
+		r->beyond += (size_t)wrap_minus(r->to, r->from) + 1;
+	else
+		snprintf(r->text + length, sizeof(r->text) - length, "%s", piece);
+}
+
+static void ranges_add(struct ranges *r, int64_t number)
+{
+	if (r->to == INT64_MAX || number != r->to + 1) {
+		ranges_flush(r);
+		r->from = number;
+	}
+	r->to = number;
+	r->count++;
+}
+
+static void ranges_finish(struct ranges *r)
+{
+	size_t length;
+
+	ranges_flush(r);
+	length = strlen(r->text);
+	if (r->beyond)
+		snprintf(r->text + length, sizeof(r->text) - length, " +%zu", r->beyond);
+}
+
+/* The longest steps; those of a lane whose figures look the same share a row. */
+struct longest {
+	struct line *rows;
+	struct ranges *ranges; /* of each row */
+	char **figures;	       /* of each row, as a table shows them */
+	size_t count, steps;   /* rows, and the steps that they stand for */
+};
+
+static void longest_done(struct longest *l)
+{
+	for (size_t i = 0; l->figures && i < l->count; i++)
+		free(l->figures[i]);
+	free(l->figures);
+	free(l->ranges);
+	free(l->rows);
+}
+
+/* Returns all cells of a step behind its number, allocated; NULL if memory is short. */
+static char *figures_of(const struct timeline *t, const struct line *line)
+{
+	struct render_value values[COLUMNS];
+	char cause[64], *text = NULL;
+	size_t bytes;
+	FILE *to = open_memstream(&text, &bytes);
+	bool is_whole = to != NULL;
+
+	if (!to)
+		return NULL;
+	fill_row(t, line, false, cause, values);
+	for (size_t i = 3; i < COLUMNS; i++) {
+		CLEANUP(free_p) char *cell = render_cell(step_columns[i].kind, values + i);
+
+		is_whole = is_whole && cell && fprintf(to, "%s\n", cell) > 0;
+	}
+	if (!fclose(to) && is_whole)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* Returns the row whose figures are equal, or the number of rows. The rows are sorted by time. */
+static size_t find_equal(const struct longest *l, const struct line *line, const char *figures)
+{
+	for (size_t i = l->count;
+		i-- && l->rows[i].lane == line->lane && shown_us(l->rows + i) == shown_us(line);)
+		if (!strcmp(l->figures[i], figures))
+			return i;
+	return l->count;
+}
+
+/* Takes a step. Sets *@ret_full instead if it needs a row beyond @rows. */
+static int add_step(const struct timeline *t, const struct line *line, size_t rows,
+	struct longest *l, bool *ret_full)
+{
+	int64_t number = line->lane->process->at[line->step].number;
+	CLEANUP(free_p) char *figures = figures_of(t, line);
+	size_t at;
+
+	if (!figures)
+		return -ENOMEM;
+	at = find_equal(l, line, figures);
+	*ret_full = at == rows;
+	if (*ret_full)
+		return 0;
+	l->steps++;
+	if (at < l->count) {
+		ranges_add(l->ranges + at, number);
+		return 0;
+	}
+	l->rows[at] = *line;
+	l->ranges[at] = (struct ranges){.from = number, .to = number, .count = 1};
+	l->figures[at] = TAKE(figures);
+	l->count++;
+	return 0;
+}
+
+/* Sorts @lines. A step that is equal to a row further up comes directly behind the steps of its
+ * lane and time, so the first one that differs in these ends the search. */
+static int find_longest(
+	const struct timeline *t, struct lines *lines, uint64_t rows, struct longest *ret)
+{
+	size_t room = rows < lines->count ? (size_t)rows : lines->count;
+	bool is_full = false;
+	int r = 0;
+
+	ret->rows = calloc(room + 1, sizeof(*ret->rows));
+	ret->ranges = calloc(room + 1, sizeof(*ret->ranges));
+	ret->figures = calloc(room + 1, sizeof(*ret->figures));
+	if (!ret->rows || !ret->ranges || !ret->figures)
+		return -ENOMEM;
+	if (!room)
+		return 0;
+	qsort(lines->at, lines->count, sizeof(*lines->at), compare_walls);
+	for (size_t i = 0; !r && i < lines->count; i++) {
+		const struct line *line = lines->at + i, *last = ret->rows + ret->count - 1;
+
+		if (is_full && (line->lane != last->lane || shown_us(line) != shown_us(last)))
+			break;
+		r = add_step(t, line, room, ret, &is_full);
+		is_full = is_full || ret->count == room;
+	}
+	for (size_t i = 0; i < ret->count; i++) {
+		ranges_finish(ret->ranges + i);
+		if (ret->ranges[i].count > 1)
+			ret->rows[i].steps = ret->ranges[i].text;
+	}
+	return r;
 }
 
 int timeline_put_longest(const struct timeline *t, const struct timeline_options *o,
 	const struct timeline_show *show, FILE *to)
 {
 	CLEANUP(lines_done) struct lines lines = {0};
+	CLEANUP(longest_done) struct longest longest = {0};
 	int r = collect(t, o, &lines);
 
 	if (r)
 		return r;
 	drop_outside(&lines);
-	if (lines.count)
-		qsort(lines.at, lines.count, sizeof(*lines.at), compare_walls);
-	return put_lines(
-		t, lines.at, show->rows < lines.count ? show->rows : lines.count, false, show, to);
+	r = find_longest(t, &lines, show->rows, &longest);
+	return r ? r : put_lines(t, longest.rows, longest.count, false, show, to);
 }
 
 /* Writes all steps in order, or only the longest. */
@@ -188,18 +352,20 @@ static int put_steps(const struct timeline *t, const struct timeline_options *o,
 	const struct timeline_show *show, FILE *to)
 {
 	CLEANUP(lines_done) struct lines lines = {0};
+	CLEANUP(longest_done) struct longest longest = {0};
 	int r = collect(t, o, &lines);
-	size_t steps;
 
 	if (r || !lines.count)
 		return r;
 	if (show->rows && show->rows < lines.count) {
 		drop_outside(&lines);
-		steps = lines.count;
-		fprintf(to, "\nLONGEST STEPS%s: %zu of %zu; --top 0 shows all\n",
-			t->verdict->is_simulated ? " (SIMULATED)" : "",
-			show->rows < steps ? (size_t)show->rows : steps, steps);
-		return timeline_put_longest(t, o, show, to);
+		r = find_longest(t, &lines, show->rows, &longest);
+		if (r)
+			return r;
+		fprintf(to, "\nLONGEST STEPS%s: %zu of %zu%s; --top 0 shows all\n",
+			t->verdict->is_simulated ? " (SIMULATED)" : "", longest.steps, lines.count,
+			longest.steps > longest.count ? ", equal ones in one row" : "");
+		return put_lines(t, longest.rows, longest.count, false, show, to);
 	}
 	fprintf(to, "\nSTEPS%s\n", t->verdict->is_simulated ? " (SIMULATED)" : "");
 	return put_lines(t, lines.at, lines.count, false, show, to);

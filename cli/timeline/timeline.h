@@ -107,8 +107,9 @@ struct timeline_show {
 	size_t width;
 };
 
-/* Write tables without a title in the format of @show: one row per lane, and the @show->rows
- * longest steps. Return 0 or -ENOMEM. */
+/* Write tables without a title in the format of @show: one row per lane, and @show->rows
+ * rows of the longest steps, of which those of a lane that look the same share one. Return 0 or
+ * -ENOMEM. */
 int timeline_put_ranks(const struct timeline *timeline, const struct timeline_show *show, FILE *to);
 int timeline_put_longest(const struct timeline *timeline, const struct timeline_options *options,
 	const struct timeline_show *show, FILE *to);

@@ -42,6 +42,14 @@ def table(b, section):
     }})()""")
 
 
+def numbers(steps):
+    """Numbers of the steps of a row: 3, or 1-7,9."""
+    if isinstance(steps, (int, float)):
+        return [int(steps)]
+    ranges = [[int(n) for n in part.split("-")] for part in steps.split(" +")[0].split(",")]
+    return [n for ends in ranges for n in range(ends[0], ends[-1] + 1)]
+
+
 def shoot(b, name, **look):
     if SHOTS:
         b.look(**look)
@@ -77,8 +85,13 @@ def figures(b):
     same("shares of ranks", [round(r[t], 9) for r in rows for t in share],
          [round(100 * r[c] / r["total_time_ns"], 9) for r in timeline["ranks"] for c in share.values()])
     steps = table(b, "#f0-steps")
-    longest = sorted((r["total_time_ns"] for r in timeline["rows"] if r["step"] is not None), reverse=True)[:50]
-    same("longest steps", [r["TIME ms"] for r in steps], longest)
+    left = {(r["rank"], r["gpuId"], r["step"]): r["total_time_ns"] for r in timeline["rows"] if r["step"] is not None}
+    listed = [(r["TIME ms"], left.pop((r["RANK"], r["GPU"], step))) for r in steps for step in numbers(r["STEP"])]
+    check("a step in a row of the longest ones is as long as the row says",
+          listed and all(abs(a - b) <= 1000 for a, b in listed), listed)
+    shown = [r["TIME ms"] for r in steps]
+    check("the longest steps are there, the longest first", all(a >= b - 1000 for a, b in zip(shown, shown[1:])) and
+          (any("+" in str(r["STEP"]) for r in steps) or max(left.values(), default=0) <= shown[-1] + 1000), shown)
     same("a bar a rank", b.ask("document.querySelectorAll('.bars svg').length"), len(timeline["ranks"]))
     drawn = b.ask("[...document.querySelectorAll('.bars > div')].map((d) => [...d.querySelectorAll('rect')]"
                   ".reduce((sum, r) => sum + Number(r.getAttribute('width')), 0))")

@@ -355,7 +355,8 @@ static void more_inferred_rows_than_fit_are_the_run(void **state)
 	assert_int_equal(s.timeline->steps->source, STEPS_WHOLE);
 	assert_non_null(strstr(s.timeline->steps->line, "more than 500000"));
 	stage_check(stage_row(&s, 0, 0), 6649940, 3420000, 0, 1710000, 1519940);
-	s.options.gpus = (struct choice_list){.count = 1}; /* of GPU 0 alone there are not too many */
+	s.options.gpus =
+		(struct choice_list){.count = 1}; /* of GPU 0 alone there are not too many */
 	stage_ask(&s);
 	assert_int_equal(s.timeline->steps->source, STEPS_INFERRED);
 	assert_true(s.timeline->lanes[0].process->count >= 18999);
@@ -538,6 +539,45 @@ static void time_outside_of_steps_is_shown_if_there_is_any(void **state)
 	stage_end(&s);
 }
 
+/* Seven steps of 20 us, of which number 3 takes 40 us, and number 5 computes for a longer time. */
+static void steps_that_look_alike_share_a_row_of_the_longest(void **state)
+{
+	struct timeline_show with = {.format = RENDER_TABLE};
+	char *text = NULL;
+	size_t bytes;
+	FILE *to;
+	struct stage s;
+
+	(void)state;
+	stage_begin(&s);
+	for (int64_t i = 0, at = 0; i < 7; i++) {
+		int64_t length = i == 3 ? 40000 : 20000;
+		char name[16];
+
+		snprintf(name, sizeof(name), "step %d", (int)i);
+		scene_range(&s.scene, 1, name, at, at + length);
+		scene_dispatch(&s.scene, s.gemm, at, at + (i == 5 ? 15000 : 5000), at);
+		at += length;
+	}
+	stage_ask(&s);
+	for (with.rows = 1; with.rows <= 3; with.rows++) {
+		to = open_memstream(&text, &bytes);
+		assert_int_equal(timeline_show(s.timeline, &s.options, &with, to), 0);
+		fclose(to);
+		assert_non_null(
+			strstr(text, with.rows > 1 ? "\n   0    0  3 " : "\n   0    0     3 "));
+		assert_int_equal(!!strstr(text, "\n   0    0  0-2,4,6 "), with.rows > 1);
+		assert_int_equal(!!strstr(text, "\n   0    0  5 "), with.rows > 2);
+		assert_int_equal(
+			!!strstr(text, "\nLONGEST STEPS: 1 of 7; --top 0"), with.rows == 1);
+		assert_int_equal(!!strstr(text, "\nLONGEST STEPS: 6 of 7, equal ones in "
+						"one row; --top 0"),
+			with.rows == 2);
+		free(text);
+	}
+	stage_end(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -555,6 +595,7 @@ int main(void)
 		cmocka_unit_test(kernels_that_are_slow_to_begin_are_not_called_short),
 		cmocka_unit_test(idle_time_of_a_loader_between_steps_is_shown_for_any_largest_part),
 		cmocka_unit_test(time_outside_of_steps_is_shown_if_there_is_any),
+		cmocka_unit_test(steps_that_look_alike_share_a_row_of_the_longest),
 		cmocka_unit_test(more_rows_than_fit_are_the_run),
 		cmocka_unit_test(more_inferred_rows_than_fit_are_the_run),
 		cmocka_unit_test(more_steps_than_are_kept_are_the_run),

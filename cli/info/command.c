@@ -20,7 +20,9 @@ enum { KEY_COUNTERS = 0x500, KEY_CLOCKS };
 
 static const struct argp_option options[] = {
 	{"counters", KEY_COUNTERS, NULL, 0,
-		"the diagnostic counters of each process, and their check", 0},
+		"the diagnostic counters of each process, what differs between them, and their "
+		"check",
+		0},
 	{"clocks", KEY_CLOCKS, NULL, 0, "the error of the clock of each process and GPU", 0},
 	{"json", 'j', NULL, 0, "one document with everything, counters included", 0},
 	{"csv", 'c', NULL, 0, "comma-separated values with a title line; with --clocks", 0},
@@ -305,7 +307,7 @@ static int show(struct query *query, const struct verdict *verdict, const struct
 	if (!o->has_counters)
 		return show_tables(query, verdict);
 	color_put_verdict(stdout, verdict->line);
-	return diagnostic_show(query, stdout);
+	return diagnostic_show(query, render_terminal_width(STDOUT_FILENO, 0), stdout);
 }
 
 int cmd_info(int argc, char **argv)

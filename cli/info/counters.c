@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/trace/id_map.h"
@@ -25,6 +26,14 @@ static const struct {
 	{"drop (ts invalid):", "untimed_timestamp_invalid"},
 	{"recorded OK:", "recorded"},
 };
+
+/* A counter's name of a file may have any length; those of rtl have fewer columns. */
+#define MATRIX_LABEL_COLUMNS 30
+
+static void json_free_p(json_t **document)
+{
+	json_decref(*document);
+}
 
 /* Both sides of the check. */
 struct balance {
@@ -71,13 +80,14 @@ static bool is_balanced(const struct balance *b)
 	       wrap_plus(wrap_plus(b->recorded, b->untimed), b->outstanding);
 }
 
-static void show_check(const struct balance *b, FILE *to)
+static const char check[] =
+	"signals injected + own signals read = recorded OK + untimed + outstanding";
+
+static void show_sums(const struct balance *b, FILE *to)
 {
 	int64_t unread = wrap_minus(b->own_seen, b->own_read);
 
-	fprintf(to, "  check: signals injected + own signals read = recorded OK + untimed + "
-		    "outstanding\n");
-	fprintf(to, "         %" PRId64 " + %" PRId64, b->injected, b->own_read);
+	fprintf(to, "%" PRId64 " + %" PRId64, b->injected, b->own_read);
 	if (unread)
 		fprintf(to, " + %" PRId64 " own, not read", unread);
 	if (b->without_signal)
@@ -105,7 +115,8 @@ static void show_process(json_t *process, FILE *to)
 			lines[i].counter ? counter(counters, lines[i].counter) : 0);
 	fprintf(to, "  %-20s %" PRId64 "\n", "untimed:", b.untimed);
 	fprintf(to, "  %-20s %" PRId64 "\n", "outstanding:", b.outstanding);
-	show_check(&b, to);
+	fprintf(to, "  check: %s\n         ", check);
+	show_sums(&b, to);
 	fprintf(to, "  --- all counters ---\n");
 	json_object_foreach(counters, name, value)
 	{
@@ -115,6 +126,282 @@ static void show_process(json_t *process, FILE *to)
 			json_integer_value(value));
 	}
 	fprintf(to, "====================================\n");
+}
+
+/* A counter of all processes. */
+struct matrix_row {
+	char *label;
+	int64_t *values; /* of each process */
+	bool is_alike;	 /* all values are equal */
+};
+
+struct matrix {
+	json_t *processes;
+	size_t columns; /* processes */
+	size_t *widths; /* of each column */
+	struct matrix_row *rows;
+	size_t count, room;
+	size_t label_width;
+};
+
+static void matrix_done(struct matrix *m)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		free(m->rows[i].label);
+		free(m->rows[i].values);
+	}
+	free(m->rows);
+	free(m->widths);
+}
+
+static json_t *process_at(const struct matrix *m, size_t at)
+{
+	return json_array_get(m->processes, at);
+}
+
+/* Returns a row of zeros with its label, or NULL if memory is short. */
+static struct matrix_row *add_row(struct matrix *m, const char *label)
+{
+	CLEANUP(free_p) char *safe = render_escape(label, strlen(label));
+	struct matrix_row *row, *grown;
+
+	if (m->count == m->room) {
+		grown = reallocarray(m->rows, m->room * 2 + 64, sizeof(*m->rows));
+		if (!grown)
+			return NULL;
+		m->rows = grown;
+		m->room = m->room * 2 + 64;
+	}
+	row = m->rows + m->count;
+	*row = (struct matrix_row){
+		.label = safe ? render_cut_middle(safe, MATRIX_LABEL_COLUMNS) : NULL,
+		.values = calloc(m->columns, sizeof(*row->values))};
+	m->count++;
+	return row->label && row->values ? row : NULL;
+}
+
+static int add_counter_row(struct matrix *m, const char *label, const char *name)
+{
+	struct matrix_row *row = add_row(m, label);
+
+	for (size_t i = 0; row && name && i < m->columns; i++)
+		row->values[i] = counter(json_object_get(process_at(m, i), "counters"), name);
+	return row ? 0 : -ENOMEM;
+}
+
+static bool is_in_lines(const char *name)
+{
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
+		if (lines[i].counter && !strcmp(lines[i].counter, name))
+			return true;
+	return false;
+}
+
+static int compare_labels(const void *a, const void *b)
+{
+	const struct matrix_row *x = a, *y = b;
+
+	return strcmp(x->label, y->label);
+}
+
+/* Adds the counters for which the predecessor had no name, by name. */
+static int add_other_rows(struct matrix *m)
+{
+	CLEANUP(json_free_p) json_t *names = json_object();
+	size_t first = m->count;
+	const char *name;
+	json_t *value;
+	int r = names ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !r && i < m->columns; i++)
+		r = json_object_update(names, json_object_get(process_at(m, i), "counters"))
+			    ? -ENOMEM
+			    : 0;
+	json_object_foreach(names, name, value)
+	{
+		if (!r && !is_in_lines(name))
+			r = add_counter_row(m, name, name);
+	}
+	if (!r && m->count > first)
+		qsort(m->rows + first, m->count - first, sizeof(*m->rows), compare_labels);
+	return r;
+}
+
+static int add_sum_rows(struct matrix *m)
+{
+	struct matrix_row *row = add_row(m, "untimed:");
+
+	for (size_t i = 0; row && i < m->columns; i++)
+		row->values[i] = weigh(process_at(m, i)).untimed;
+	row = row ? add_row(m, "outstanding:") : NULL;
+	for (size_t i = 0; row && i < m->columns; i++)
+		row->values[i] = counter(process_at(m, i), "outstanding");
+	return row ? 0 : -ENOMEM;
+}
+
+static size_t max_size(size_t a, size_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Writes the heading of a column; both kinds are also measured with it. */
+static void name_rank(json_t *process, char ret[24])
+{
+	json_t *rank = json_object_get(process, "rank");
+
+	snprintf(ret, 24, "-");
+	if (json_is_integer(rank))
+		snprintf(ret, 24, "%" JSON_INTEGER_FORMAT, json_integer_value(rank));
+}
+
+static const char *check_word(json_t *process)
+{
+	struct balance b = weigh(process);
+
+	return is_balanced(&b) ? "OK" : "DIFFERS";
+}
+
+static void measure(struct matrix *m)
+{
+	char text[24];
+
+	for (size_t i = 0; i < m->columns; i++) {
+		json_t *process = process_at(m, i);
+
+		name_rank(process, text);
+		m->widths[i] = max_size(strlen(text), strlen(check_word(process)));
+		m->widths[i] = max_size(m->widths[i],
+			(size_t)snprintf(NULL, 0, "%" PRId64, counter(process, "pid")));
+	}
+	for (size_t n = 0; n < m->count; n++) {
+		struct matrix_row *row = m->rows + n;
+
+		m->label_width = max_size(m->label_width, render_width(row->label));
+		row->is_alike = true;
+		for (size_t i = 1; i < m->columns; i++)
+			row->is_alike = row->is_alike && row->values[i] == row->values[0];
+		for (size_t i = 0; !row->is_alike && i < m->columns; i++)
+			m->widths[i] = max_size(m->widths[i],
+				(size_t)snprintf(NULL, 0, "%" PRId64, row->values[i]));
+	}
+}
+
+static void put_label(const struct matrix *m, const char *label, FILE *to)
+{
+	fprintf(to, "  %s%*s", label, (int)(m->label_width - render_width(label)), "");
+}
+
+/* Writes the processes from @first to before @end, and the counters that are not all alike. */
+static void put_panel(const struct matrix *m, size_t first, size_t end, FILE *to)
+{
+	char text[24];
+
+	put_label(m, "rank:", to);
+	for (size_t i = first; i < end; i++) {
+		name_rank(process_at(m, i), text);
+		fprintf(to, "  %*s", (int)m->widths[i], text);
+	}
+	fputc('\n', to);
+	put_label(m, "PID:", to);
+	for (size_t i = first; i < end; i++)
+		fprintf(to, "  %*" PRId64, (int)m->widths[i], counter(process_at(m, i), "pid"));
+	fputc('\n', to);
+	for (size_t n = 0; n < m->count; n++) {
+		if (m->rows[n].is_alike)
+			continue;
+		put_label(m, m->rows[n].label, to);
+		for (size_t i = first; i < end; i++)
+			fprintf(to, "  %*" PRId64, (int)m->widths[i], m->rows[n].values[i]);
+		fputc('\n', to);
+	}
+	put_label(m, "check:", to);
+	for (size_t i = first; i < end; i++)
+		fprintf(to, "  %*s", (int)m->widths[i], check_word(process_at(m, i)));
+	fputc('\n', to);
+}
+
+/* Returns where the panel ends that begins with the process @first. */
+static size_t end_of_panel(const struct matrix *m, size_t first, size_t width)
+{
+	size_t used = 2 + m->label_width, end = first;
+
+	do
+		used += 2 + m->widths[end++];
+	while (end < m->columns && (!width || used + 2 + m->widths[end] <= width));
+	return end;
+}
+
+/* Writes the check, and the sums of the processes in which the two sides differ. */
+static void put_checks(const struct matrix *m, size_t width, FILE *to)
+{
+	size_t balanced = 0;
+	char text[160];
+
+	for (size_t i = 0; i < m->columns; i++) {
+		struct balance b = weigh(process_at(m, i));
+
+		balanced += is_balanced(&b);
+	}
+	snprintf(text, sizeof(text), "check: %s: OK in %zu of %zu processes", check, balanced,
+		m->columns);
+	fputs("  ", to);
+	render_put_sentence(to, text, 2, width);
+	for (size_t i = 0; i < m->columns; i++) {
+		struct balance b = weigh(process_at(m, i));
+
+		if (is_balanced(&b))
+			continue;
+		name_rank(process_at(m, i), text);
+		fprintf(to, "  rank %s, PID %" PRId64 ": ", text, counter(process_at(m, i), "pid"));
+		show_sums(&b, to);
+	}
+}
+
+static void put_matrix(const struct matrix *m, size_t width, FILE *to)
+{
+	bool has_alike = false;
+
+	fprintf(to, "\n=== rtl diagnostic (%zu processes) ===\n", m->columns);
+	for (size_t i = 0, end; i < m->columns; i = end) {
+		end = end_of_panel(m, i, width);
+		put_panel(m, i, end, to);
+		fputc('\n', to);
+	}
+	put_checks(m, width, to);
+	for (size_t n = 0; n < m->count; n++) {
+		if (!m->rows[n].is_alike)
+			continue;
+		if (!has_alike)
+			fprintf(to, "  --- the same in all processes ---\n");
+		has_alike = true;
+		put_label(m, m->rows[n].label, to);
+		fprintf(to, "  %" PRId64 "\n", m->rows[n].values[0]);
+	}
+	fprintf(to, "====================================\n");
+}
+
+/* Shows counters by process, in panels of at most @width columns (0: one panel). What is the same
+ * in all processes is shown once. */
+static int show_matrix(json_t *processes, size_t width, FILE *to)
+{
+	CLEANUP(matrix_done)
+	struct matrix m = {.processes = processes, .columns = json_array_size(processes)};
+	int r = 0;
+
+	m.widths = calloc(m.columns, sizeof(*m.widths));
+	if (!m.widths)
+		return -ENOMEM;
+	for (size_t i = 0; !r && i < sizeof(lines) / sizeof(*lines); i++)
+		r = add_counter_row(&m, lines[i].label, lines[i].counter);
+	if (!r)
+		r = add_sum_rows(&m);
+	if (!r)
+		r = add_other_rows(&m);
+	if (r)
+		return r;
+	measure(&m);
+	put_matrix(&m, width, to);
+	return 0;
 }
 
 static int set_integer(json_t *object, const char *key, int64_t value)
@@ -241,16 +528,18 @@ int diagnostic_put_json(struct query *query, json_t *document)
 	return r ? r : add_balances(&d);
 }
 
-int diagnostic_show(struct query *query, FILE *to)
+int diagnostic_show(struct query *query, size_t width, FILE *to)
 {
-	json_t *document = json_object();
-	json_t *process;
-	size_t i;
+	CLEANUP(json_free_p) json_t *document = json_object();
+	json_t *processes;
 	int r = document ? diagnostic_put_json(query, document) : -ENOMEM;
 
-	if (!r)
-		json_array_foreach(json_object_get(document, "counters"), i, process)
-			show_process(process, to);
-	json_decref(document);
-	return r;
+	if (r)
+		return r;
+	processes = json_object_get(document, "counters");
+	if (json_array_size(processes) > 1)
+		return show_matrix(processes, width, to);
+	if (json_array_size(processes))
+		show_process(json_array_get(processes, 0), to);
+	return 0;
 }

@@ -428,15 +428,42 @@ odd() { # odd FIXTURE STATEMENT QUESTION...: of the file so damaged there is an 
 	[ "$(jq .ok <<<"$output")" = false ]
 }
 
-@test "info prints the predecessor's block and its check" {
+@test "info prints the predecessor's block of a single process, and its check" {
+	fixture clean
+	sqlite3 clean.db "DELETE FROM rtl_process WHERE id <> 1"
+	apart "$rtl" info --counters clean.db
+	[ "$status" -eq 0 ]
+	[[ $output == *"=== rtl diagnostic (PID 40001) ==="*"drop (sig pool):     0"*"recorded OK:         1000"* ]]
+	[[ $output == *"990 + 10 = 1000 + 0 + 0: OK"* ]]
+}
+
+@test "info shows counters of several processes side by side where they differ, and once where they are equal" {
 	fixture lossy
 	apart "$rtl" info --counters lossy.db
 	[ "$status" -eq 0 ]
-	[[ $output == *"=== rtl diagnostic (PID 40001) ==="*"drop (sig pool):     0"*"recorded OK:         1000"* ]]
-	[[ $output == *"990 + 10 = 1000 + 0 + 0: OK"*"992 + 10 = 1000 + 1 + 1: OK"* ]]
+	grep -q '^=== rtl diagnostic (3 processes) ===$' <<<"$output"
+	grep -Eq '^  rank: +0 +1 +-$' <<<"$output"
+	grep -Eq '^  PID: +40001 +40002 +40003$' <<<"$output"
+	grep -Eq '^  signals injected: +990 +992 +0$' <<<"$output"
+	grep -Eq '^  dropped_recorder_full +0 +25 +0$' <<<"$output"
+	grep -Eq '^  check: +OK +OK +OK$' <<<"$output"
+	grep -q ': OK in 3 of 3 processes$' <<<"$output"
+	sed '1,/the same in all processes/d' <<<"$output" >alike
+	grep -Eq '^  drop \(sig pool\): +0$' alike
+	not grep -q 'signals injected\|recorder_full' alike
+	# Each counter has one row.
+	[ -z "$(grep '^  [a-z]' <<<"$output" | grep -v '^  check' | sed 's/  *-*[0-9].*//' | sort | uniq -d)" ]
+	# Where three processes have no room, each counter has a row in two panels of the terminal's width.
+	script -qec "stty cols 38; exec $rtl info --counters lossy.db" /dev/null </dev/null | tr -d '\r' >shown
+	sed -n '/^===/,/^  check: signals/p' shown | awk 'length > 38 { print; bad = 1 } END { exit bad }'
+	[ "$(grep -c '^  rank: ' shown)" -eq 2 ]
+	grep -Eq '^  signals injected: +990 +992$' shown
+	grep -Eq '^  signals injected: +0$' shown
 	sqlite3 lossy.db "UPDATE rtl_counter_base SET value = value + 1 WHERE name = 'signals_injected' AND process_id = 1"
 	apart "$rtl" info --counters lossy.db
-	[[ $output == *"991 + 10 != 1000 + 0 + 0: DIFFERS"* ]]
+	grep -Eq '^  check: +DIFFERS +OK +OK$' <<<"$output"
+	grep -q ': OK in 2 of 3 processes$' <<<"$output"
+	grep -qx '  rank 0, PID 40001: 991 + 10 != 1000 + 0 + 0: DIFFERS' <<<"$output"
 	apart "$rtl" info --json lossy.db
 	[ "$(jq -c '[.counters[] | .balanced]' <<<"$output")" = "[false,true,true]" ]
 	[ "$(jq -c '[.gpus[] | .gfx]' <<<"$output")" = '["gfx90a","gfx90a"]' ]

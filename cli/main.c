@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/base/command.h"
+#include "cli/base/escape.h"
 #include "cli/base/message.h"
 #include "proto/base/clock.h"
 #include "proto/base/standard_fds.h"
@@ -11,45 +12,57 @@
 static int cmd_help(int argc, char **argv);
 
 static const struct cmd commands[] = {
-	{ "run", cmd_run, "[-o FILE] [-f] [--strict] [--device soft] [--] COMMAND [ARGUMENT...]",
-		"run a command and record it" },
-	{ "trace", cmd_run, NULL, NULL },
-	{ "stat", cmd_stat, "[-n COUNT] [-i SECONDS] [-b|--json] [--outstanding] [SESSION]",
-		"live table of ranks and GPUs" },
-	{ "ls", cmd_ls, "[--user USER] [--since TIME] [--failed] [--json|--csv]", "sessions, live and stored" },
-	{ "summary", cmd_summary, "[--by category] [--ranks LIST] [--kernels REGEX] [--sort WHAT] [--json|--csv] [FILE|SESSION]",
-		"completeness, top kernels, ranks and GPUs, losses" },
-	{ "timeline", cmd_timeline, "[--steps REGEX] [--ranks LIST] [--gpus LIST] [--step N] [--json|--csv] [FILE|SESSION]",
-		"computation, communication, copies, idle time of ranks, GPUs, steps" },
-	{ "info", cmd_info, "[--counters|--clocks] [--json|--csv] [FILE|SESSION]",
-		"session, processes, GPUs, clocks, counters" },
-	{ "collectives", cmd_collectives, "[--ranks LIST] [--json|--csv] [FILE|SESSION]",
-		"collectives across ranks: bandwidth, skew, which rank is late and why" },
-	{ "outstanding", cmd_outstanding, "[--json|--csv] [FILE|SESSION]",
-		"what each rank waits in, and which is the odd one out" },
-	{ "tree", cmd_tree, "[--by merged|rank] [--json|--csv|--folded] [FILE|SESSION]",
-		"ranges and host calls, with the GPU time of their kernels" },
-	{ "whatif", cmd_whatif, "[--rank N|all] [--host N] [--kernel GLOB] [--comm ID] [--transfer 0.5x] [--json|--csv] [FILE|SESSION]",
-		"what a step would take if a rank, kernel or communicator were as the others" },
-	{ "report", cmd_report, "[FILE|SESSION...] [--html OUT] [--open] [-f] [--label TEXT] [--steps REGEX]",
-		"one page with all of that, to look at in a browser" },
-	{ "export", cmd_export, "[-f] --FORMAT OUT... [--from S] [--to S] [--ranks LIST] [--gpus LIST] [FILE|SESSION...]",
-		"in formats of others: Perfetto, Chrome, PyTorch, rocprofv3, RPD, CSV" },
-	{ "import", cmd_import, "[-f|--append] [--rank-from REGEX] [--keep-going] -o OUT.db FILE...",
-		"what others recorded, as a database: PyTorch, rocprofv3, RPD, ..." },
-	{ "convert", cmd_export, NULL, NULL },
-	{ "diff", cmd_diff, "FILE|SESSION... [--reference LABEL] [--allow WHAT] [--threshold PCT] [--json|--csv]",
-		"what changed between runs; refuses those that cannot be compared" },
-	{ "diagnose", cmd_diagnose, "[--strict] [--json|--csv] [FILE|SESSION|FILE...]",
-		"did all ranks do alike?" },
-	{ "query", cmd_query, "[-f FILE] [--json|--csv] [FILE|SESSION] ['SQL']",
-		"read-only SQL; without SQL the views that there are" },
-	{ "env", cmd_env, "[--device soft] [--socket PATH]",
-		"what a job must export to be recorded without rtl run" },
-	{ "doctor", cmd_doctor, "[--device soft] [--json]", "why are there no kernels?" },
-	{ "config", cmd_config, "[--show-origin]", "what rtl.conf says, and where" },
-	{ "ctl", cmd_ctl, "start|stop|status|flush [--ranks LIST] [--duration TIME] [SESSION]",
-		"start and stop recording while jobs run, ask the collectors" },
+	{"run", cmd_run, "[-o FILE] [-f] [--strict] [--device soft] [--] COMMAND [ARGUMENT...]",
+		"run a command and record it"},
+	{"trace", cmd_run, NULL, NULL},
+	{"stat", cmd_stat, "[-n COUNT] [-i SECONDS] [-b|--json] [--outstanding] [SESSION]",
+		"live table of ranks and GPUs"},
+	{"ls", cmd_ls, "[--user USER] [--since TIME] [--failed] [--json|--csv]",
+		"sessions, live and stored"},
+	{"summary", cmd_summary,
+		"[--by category] [--ranks LIST] [--kernels REGEX] [--sort WHAT] [--json|--csv] "
+		"[FILE|SESSION]",
+		"completeness, top kernels, ranks and GPUs, losses"},
+	{"timeline", cmd_timeline,
+		"[--steps REGEX] [--ranks LIST] [--gpus LIST] [--step N] [--json|--csv] "
+		"[FILE|SESSION]",
+		"computation, communication, copies, idle time of ranks, GPUs, steps"},
+	{"info", cmd_info, "[--counters|--clocks] [--json|--csv] [FILE|SESSION]",
+		"session, processes, GPUs, clocks, counters"},
+	{"collectives", cmd_collectives, "[--ranks LIST] [--json|--csv] [FILE|SESSION]",
+		"collectives across ranks: bandwidth, skew, which rank is late and why"},
+	{"outstanding", cmd_outstanding, "[--json|--csv] [FILE|SESSION]",
+		"what each rank waits in, and which is the odd one out"},
+	{"tree", cmd_tree, "[--by merged|rank] [--json|--csv|--folded] [FILE|SESSION]",
+		"ranges and host calls, with the GPU time of their kernels"},
+	{"whatif", cmd_whatif,
+		"[--rank N|all] [--host N] [--kernel GLOB] [--comm ID] [--transfer 0.5x] "
+		"[--json|--csv] [FILE|SESSION]",
+		"what a step would take if a rank, kernel or communicator were as the others"},
+	{"report", cmd_report,
+		"[FILE|SESSION...] [--html OUT] [--open] [-f] [--label TEXT] [--steps REGEX]",
+		"one page with all of that, to look at in a browser"},
+	{"export", cmd_export,
+		"[-f] --FORMAT OUT... [--from S] [--to S] [--ranks LIST] [--gpus LIST] "
+		"[FILE|SESSION...]",
+		"in formats of others: Perfetto, Chrome, PyTorch, rocprofv3, RPD, CSV"},
+	{"import", cmd_import, "[-f|--append] [--rank-from REGEX] [--keep-going] -o OUT.db FILE...",
+		"what others recorded, as a database: PyTorch, rocprofv3, RPD, ..."},
+	{"convert", cmd_export, NULL, NULL},
+	{"diff", cmd_diff,
+		"FILE|SESSION... [--reference LABEL] [--allow WHAT] [--threshold PCT] "
+		"[--json|--csv]",
+		"what changed between runs; refuses those that cannot be compared"},
+	{"diagnose", cmd_diagnose, "[--strict] [--json|--csv] [FILE|SESSION|FILE...]",
+		"did all ranks do alike?"},
+	{"query", cmd_query, "[-f FILE] [--json|--csv] [FILE|SESSION] ['SQL']",
+		"read-only SQL; without SQL the views that there are"},
+	{"env", cmd_env, "[--device soft] [--socket PATH]",
+		"what a job must export to be recorded without rtl run"},
+	{"doctor", cmd_doctor, "[--device soft] [--json]", "why are there no kernels?"},
+	{"config", cmd_config, "[--show-origin]", "what rtl.conf says, and where"},
+	{"ctl", cmd_ctl, "start|stop|status|flush [--ranks LIST] [--duration TIME] [SESSION]",
+		"start and stop recording while jobs run, ask the collectors"},
 	{"help", cmd_help, "[VERB]", "this list, or what VERB --help says"},
 };
 
@@ -86,7 +99,8 @@ static void show_usage(const struct cmd *cmd)
 		column += (size_t)printf(" %.*s", (int)length, at);
 		at += length + strspn(at + length, " ");
 	}
-	printf("\n        %s\n", cmd->summary);
+	printf("\n        ");
+	render_put_sentence(stdout, cmd->summary, 8, 79);
 }
 
 static void show_help(bool is_short)
@@ -100,7 +114,8 @@ static void show_help(bool is_short)
 		else
 			show_usage(commands + i);
 	}
-	printf("\nrtl VERB --help, or rtl help VERB, tells more; rtl --version names the version.\n");
+	printf("\nrtl VERB --help, or rtl help VERB, tells more; rtl --version names the "
+	       "version.\n");
 	if (is_short)
 		return;
 	printf("\nA session name works wherever FILE does. stdout is data, stderr is talk.\n"

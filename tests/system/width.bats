@@ -39,6 +39,14 @@ rows() {
 	grep -q 'P95 us' shown
 }
 
+@test "the collectives that diff compares keep their latencies at 80 columns, with the name on a line of its own" {
+	export LC_ALL=C.UTF-8 SOFTGPU_FAULT='kernel *ncclDevKernel_* meet=ranks'
+	"$rtl" run -q --device soft -o t.db -- "$demo" --ranks 2 --steps 3 >out
+	on_terminal 80 diff t.db t.db | sed -n '/^COLLECTIVES/,/^$/p' >shown
+	grep -Eq '^ *RANKS +REF +NEW +REF us +NEW us +RATIO ' shown
+	grep -q '^    ncclDevKernel_AllReduce_' shown
+}
+
 @test "sentences are broken between words at 80 columns, and are one line each where nothing shows them" {
 	export LC_ALL=C.UTF-8
 	local verb

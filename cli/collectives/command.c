@@ -86,10 +86,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp parser = {options, parse, "[FILE|SESSION]",
 	"Collectives, matched across ranks: latency, bandwidth, skew; which rank arrives last, and "
 	"why."
-	"\vALGBW, BUSBW: GB/s by the formulas of nccl-tests. SKEW: from the first arrival to the "
-	"last. LATE: behind the median arrival of the others. LAST %: of the collectives to which "
-	"this rank came last. WAITS: for others within collectives. \"-\": not known, which is "
-	"never 0.",
+	"\v" COLLECTIVES_TITLES " \"-\": not known, which is never 0.",
 	NULL, NULL, NULL};
 
 static int check_strict(const struct collectives *c, const struct verdict *verdict)

@@ -35,6 +35,7 @@ int collectives_put_table(const struct collectives_view *view,
 	if (r)
 		return r;
 	render_set_width(render, view->options->width);
+	render_explain(render, COLLECTIVES_TITLES);
 	for (size_t i = 0; i < rows && !r; i++) {
 		if (!fill(view, table, i, row))
 			continue;

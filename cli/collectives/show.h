@@ -9,6 +9,13 @@
 #include "cli/database/verdict.h"
 #include "proto/settings/selection.h"
 
+/* What the titles of the tables mean, for the help and for tooltips (cli/output/titles.h). */
+#define COLLECTIVES_TITLES                                                                         \
+	"ALGBW, BUSBW: GB/s by the formulas of nccl-tests. SKEW: from the first arrival to the "   \
+	"last. LATE: behind the median arrival of the others. LAST %: of the collectives to "      \
+	"which "                                                                                   \
+	"this rank came last. WAITS: for others within collectives."
+
 enum collectives_table {
 	COLLECTIVES_GROUP_TABLE,
 	COLLECTIVES_RANK_TABLE,

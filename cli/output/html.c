@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/output/html.h"
+#include "cli/output/titles.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -78,13 +79,28 @@ static bool is_number(enum render_kind kind)
 	return kind > RENDER_NOTE && kind != RENDER_BOOL;
 }
 
-void html_put_head(FILE *to, const struct render_column *columns, size_t count)
+static void put_tooltip(FILE *to, const char *titles, const char *title)
+{
+	size_t length;
+	const char *text = titles ? titles_find(titles, title, &length) : NULL;
+
+	if (!text)
+		return;
+	fputs(" title=\"", to);
+	/* If memory is short the title is not explained. */
+	(void)html_put_text(to, text, length);
+	fputc('"', to);
+}
+
+void html_put_head(FILE *to, const struct render_column *columns, size_t count, const char *titles)
 {
 	fputs("<table><thead><tr>", to);
 	for (size_t i = 0; i < count; i++)
 		if (columns[i].title) {
-			fprintf(to, "<th scope=col%s>",
+			fprintf(to, "<th scope=col%s",
 				is_number(columns[i].kind) ? " class=n" : "");
+			put_tooltip(to, titles, columns[i].title);
+			fputc('>', to);
 			/* A title may be the name of a session. If memory is short the column keeps
 			 * an empty title. */
 			(void)html_put(to, columns[i].title);

@@ -27,7 +27,8 @@ int html_put_json(FILE *to, const char *text);
  * or -ENOMEM. */
 int html_put_row(FILE *to, const struct render_column *columns, size_t count,
 	const struct render_value *row);
-void html_put_head(FILE *to, const struct render_column *columns, size_t count);
+/* Writes the titles. @titles (titles.h; may be NULL) explains them as tooltips. */
+void html_put_head(FILE *to, const struct render_column *columns, size_t count, const char *titles);
 
 /* Writes bytes as base64, in pieces of any length. */
 struct html_base64 {

@@ -23,8 +23,9 @@ struct render {
 	enum render_format format;
 	const struct render_column *columns;
 	size_t count;
-	size_t width;  /* of the terminal; 0: unlimited */
-	char **titles; /* escaped, because the titles of rtl query come from outside */
+	size_t width;	  /* of the terminal; 0: unlimited */
+	const char *help; /* what titles mean (titles.h), borrowed; may be NULL */
+	char **titles;	  /* escaped, because the titles of rtl query come from outside */
 	struct layout_column *layout;
 	size_t last;	    /* index of the column that is cut or wrapped */
 	bool is_last_below; /* the last column goes on a line of its own */
@@ -209,6 +210,11 @@ void render_free_p(struct render **render)
 	free(r->layout);
 	free(r);
 	*render = NULL;
+}
+
+void render_explain(struct render *render, const char *titles)
+{
+	render->help = titles;
 }
 
 void render_set_width(struct render *render, size_t width)
@@ -578,7 +584,7 @@ static int put_csv_row(struct render *r, const struct render_value *row)
 static int put_html_row(struct render *r, const struct render_value *row)
 {
 	if (!r->rows++)
-		html_put_head(r->to, r->columns, r->count);
+		html_put_head(r->to, r->columns, r->count, r->help);
 	return html_put_row(r->to, r->columns, r->count, row);
 }
 
@@ -607,7 +613,7 @@ void render_finish(struct render *render)
 	switch (render->format) {
 	case RENDER_HTML:
 		if (!render->rows)
-			html_put_head(render->to, render->columns, render->count);
+			html_put_head(render->to, render->columns, render->count, render->help);
 		fputs("</tbody></table>", render->to);
 		break;
 	case RENDER_JSON:

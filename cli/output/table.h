@@ -77,6 +77,8 @@ int render_new(FILE *to, enum render_format format, const struct render_column *
 	size_t count, struct render **ret);
 /* Cuts tables at @width terminal columns; 0: never. */
 void render_set_width(struct render *render, size_t width);
+/* Explains the titles of an HTML table by @titles (titles.h), which is borrowed. */
+void render_explain(struct render *render, const char *titles);
 /* Takes one value per column and copies it. Returns 0 or -ENOMEM. */
 int render_row(struct render *render, const struct render_value *row);
 /* Writes the rows that are still held and the end of the document. */

@@ -129,7 +129,7 @@ static int put_figures(const struct report_part *parts, size_t count, FILE *to)
 	int r = columns ? 0 : -ENOMEM;
 
 	if (!r)
-		html_put_head(to, columns, count + 1);
+		html_put_head(to, columns, count + 1, NULL);
 	for (size_t n = 0; n < sizeof(figures) / sizeof(figures[0]) && !r; n++) {
 		row[0] = render_text(figures[n].name);
 		for (size_t i = 0; i < count; i++) {
@@ -168,7 +168,7 @@ static int put_kernels(const struct report_part *parts, size_t count, FILE *to)
 	int r = columns ? 0 : -ENOMEM;
 
 	if (!r)
-		html_put_head(to, columns, count + 1);
+		html_put_head(to, columns, count + 1, NULL);
 	for (size_t from = 0; from < count && !r; from++)
 		for (size_t n = 0; n < parts[from].figures.kernel_count && !r; n++) {
 			const char *name = parts[from].figures.kernels_by_time[n].name;
@@ -222,7 +222,8 @@ int report_put_comparison(const struct report_part *parts, size_t count, FILE *t
 	r = put_lines(parts, count, to);
 	fputs("<p class=note>Figures only: whether sessions may be compared (alike in ranks, "
 	      "coverage, "
-	      "steps, losses) is for the reader to judge. Shares are of the steps; where a session has "
+	      "steps, losses) is for the reader to judge. Shares are of the steps; where a session "
+	      "has "
 	      "none, of its time.</p>\n"
 	      "<div class=scroll tabindex=0 role=region aria-label=\"side by side\">",
 		to);

@@ -5,6 +5,7 @@
 #include "cli/base/command.h"
 #include "cli/base/message.h"
 #include "cli/summary/summary.h"
+#include "cli/summary/summary_show.h"
 #include "cli/database/verb.h"
 #include "proto/settings/selection.h"
 #include "proto/base/cleanup.h"
@@ -171,13 +172,7 @@ static const struct argp parser = {options, parse, "[FILE|SESSION]",
 	"Whether everything was recorded, the top kernels, every rank and GPU, what is missing, "
 	"and "
 	"in one sentence why the job is slow."
-	"\vCALLS: dispatches that are stored, those without times too. TOTAL, AVG, MIN, MAX: of "
-	"those with times. P50, P95, P99: the least time that so many percent of them do not "
-	"exceed. TIME %: of all kernels of the session. BUSY: the union of the times of kernels; "
-	"BUSY %: of the time from the first to the last. DROPPED: counted, not stored. UNTIMED: "
-	"stored without times. OUTSTANDING: not seen to end. SKIPPED: left out by choice. TIMED: "
-	"copies with times. NOT 0: calls that returned an error. LATENCY: from the begin of a call "
-	"to the start of its kernels. \"-\": not known, which is never 0.",
+	"\v" SUMMARY_TITLES " \"-\": not known, which is never 0.",
 	NULL, NULL, NULL};
 
 int cmd_summary(int argc, char **argv)

@@ -38,6 +38,7 @@ static int put_table(const struct summary *s, const struct summary_columns *tabl
 	if (r)
 		return r;
 	render_set_width(render, width);
+	render_explain(render, SUMMARY_TITLES);
 	for (size_t i = 0; i < rows && !r; i++) {
 		table->row(s, i, values);
 		r = render_row(render, values);
@@ -165,6 +166,7 @@ static int put_groups(
 	if (r)
 		return r;
 	render_set_width(render, width);
+	render_explain(render, SUMMARY_TITLES);
 	for (size_t i = 0; i < s->groups->count && !r; i++) {
 		r = put_group(s, s->groups, i, limit, format == RENDER_TABLE, render);
 		is_cut |= shown_kernels(s->groups->at + i, limit) < s->groups->at[i].kernel_count;

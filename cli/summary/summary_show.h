@@ -4,6 +4,16 @@
 #include "cli/output/table.h"
 #include "cli/summary/summary.h"
 
+/* What the titles of the tables mean, for the help and for tooltips (cli/output/titles.h). */
+#define SUMMARY_TITLES                                                                             \
+	"CALLS: dispatches that are stored, those without times too. TOTAL, AVG, MIN, MAX: of "    \
+	"those with times. P50, P95, P99: the least time that so many percent of them do not "     \
+	"exceed. TIME %: of all kernels of the session. BUSY: the union of the times of kernels; " \
+	"BUSY %: of the time from the first to the last. DROPPED: counted, not stored. UNTIMED: "  \
+	"stored without times. OUTSTANDING: not seen to end. SKIPPED: left out by choice. TIMED: " \
+	"copies with times. NOT 0: calls that returned an error. LATENCY: from the begin of a "    \
+	"call to the start of its kernels."
+
 #define SUMMARY_COLUMNS_MAX 24
 
 /* A table: its columns, and a function that fills in one value per column for a given row. */

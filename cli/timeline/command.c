@@ -109,9 +109,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp parser = {options, parse, "[FILE|SESSION]",
 	"Where the time of each rank goes, on each GPU and in each step: computation, "
-	"communication and copies that nothing hides, and idle time with its cause. COMM %, COPY "
-	"%: exposed; MICRO %: idle times below --micro-idle; HIDDEN %: of communication, behind "
-	"computation.",
+	"communication and copies that nothing hides, and idle time with its cause."
+	"\v" TIMELINE_TITLES,
 	NULL, NULL, NULL};
 
 /* An empty table for a choice that matches nothing would look like a rank that did nothing. */

@@ -105,6 +105,7 @@ static int put_lines(const struct timeline *t, const struct line *lines, size_t 
 	if (r)
 		return r;
 	render_set_width(render, show->width);
+	render_explain(render, TIMELINE_TITLES);
 	for (size_t i = 0; i < count && !r; i++) {
 		values[0] = render_integer(lines[i].lane->process_id);
 		fill_row(t, lines + i, is_total, cause, values + 1);

@@ -17,6 +17,16 @@
 #include "cli/database/verdict.h"
 #include "proto/settings/selection.h"
 
+/* What the titles of the tables mean, for the help and for tooltips (cli/output/titles.h). */
+#define TIMELINE_TITLES                                                                            \
+	"COMP %: computation. COMM %: communication that no computation hides. COPY %: copies "    \
+	"that "                                                                                    \
+	"nothing hides. IDLE %: nothing runs; MICRO %: idle times below --micro-idle. HIDDEN %: "  \
+	"of "                                                                                      \
+	"communication, behind computation. IDLE FOR: the cause of most of the idle time, and "    \
+	"its "                                                                                     \
+	"share of it."
+
 /* Limit of the steps of all ranks and GPUs: 112 MB. */
 #define TIMELINE_ROWS_MAX     500000
 /* Limit of the segments of all rows. */

@@ -54,6 +54,18 @@ ranks() { # ranks KIND [FILE]
 	[ "$(ls -d ./*.html* | tr '\n' ' ')" = "./out.html ./stdout.html " ]
 }
 
+@test "titles of a page say what the help of their verb says of them" {
+	local verb title entry
+	fixture clean
+	"$rtl" report clean.db --html page.html
+	for title in "summary P95 us" "summary BUSY %" "timeline HIDDEN %" "timeline IDLE FOR" "collectives SKEW us" "collectives LAST %"; do
+		verb=${title%% *}
+		entry=$(grep -m 1 -o "<th[^>]* title=[^>]*>${title#* }<" page.html | sed 's/.* title="\([^"]*\)".*/\1/')
+		[[ $entry == *": "* ]]
+		"$rtl" "$verb" --help | tr '\n' ' ' | grep -qF -- "$entry"
+	done
+}
+
 @test "a page that was given no name lies beside its database, and overwrites nothing" {
 	mkdir jobs.db state/rtl
 	fixture clean jobs.db/a.db

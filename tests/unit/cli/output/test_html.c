@@ -145,6 +145,44 @@ static void cells_have_exact_values(void **state)
 	check(&w, "<table><thead><tr><th scope=col>NAME</thead><tbody>\n</tbody></table>");
 }
 
+static void titles_are_explained_by_the_entry_that_names_them(void **state)
+{
+	static const char help[] =
+		"CALLS: those that are \"stored\". TOTAL, AVG: of those with times, "
+		"from 1.2 on; TIME %: of all. BUSY: the union";
+	static const struct {
+		const char *title, *tooltip;
+	} cases[] = {
+		{"CALLS", " title=\"CALLS: those that are &#34;stored&#34;\""},
+		{"AVG us", " title=\"TOTAL, AVG: of those with times, from 1.2 on\""},
+		{"TOTAL", " title=\"TOTAL, AVG: of those with times, from 1.2 on\""},
+		{"TIME %", " title=\"TIME %: of all\""},
+		{"TIME ms", ""},
+		{"BUSY ms", " title=\"BUSY: the union\""},
+		{"BUSY %", ""}, /* not the time itself */
+		{"TOT", ""},
+		{"the union", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct render_column column = {NULL, cases[i].title, RENDER_TEXT};
+		struct render *render = NULL;
+		char expected[256];
+		struct written w;
+
+		begin(&w);
+		assert_int_equal(render_new(w.to, RENDER_HTML, &column, 1, &render), 0);
+		render_explain(render, help);
+		render_finish(render);
+		render_free_p(&render);
+		snprintf(expected, sizeof(expected),
+			"<table><thead><tr><th scope=col%s>%s</thead><tbody>\n</tbody></table>",
+			cases[i].tooltip, cases[i].title);
+		check(&w, expected);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -154,6 +192,7 @@ int main(void)
 		cmocka_unit_test(base64_is_that_of_rfc_4648),
 		cmocka_unit_test(varints_have_seven_bits_a_byte),
 		cmocka_unit_test(cells_have_exact_values),
+		cmocka_unit_test(titles_are_explained_by_the_entry_that_names_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

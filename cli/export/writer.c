@@ -73,7 +73,8 @@ int export_writer_publish(struct export_writer *writer)
 
 void export_writer_done(struct export_writer *writer)
 {
-	if (writer->state && writer->format->done)
+	/* Without a source the format has not begun. */
+	if (writer->state && writer->source && writer->format->done)
 		writer->format->done(writer);
 	if (writer->to && writer->to != writer->file.to)
 		fclose(writer->to);

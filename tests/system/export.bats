@@ -519,6 +519,11 @@ has_begun() {
 		run -2 --separate-stderr "$rtl" export $option --chrome-json out.json clean.db
 		[ "$stderr" = "rtl: export: $option: not a list of numbers, as in 0,3-5" ]
 	done
+	# What cannot be made ends the others, too.
+	for option in perfetto chrome-json torch rocprofv3 rpd rocpd aorta; do
+		run -1 --separate-stderr "$rtl" export --csv csv --$option missing/out clean.db
+		[ "$stderr" = "rtl: missing/out: cannot write: No such file or directory" ]
+	done
 	run -0 "$rtl" export --help
 	[ "$(ls)" = "$(printf 'clean.db\nrun\nstate\ntruth')" ]
 }

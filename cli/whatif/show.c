@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/color.h"
+#include "cli/base/escape.h"
 #include "cli/whatif/whatif.h"
 #include "proto/base/cleanup.h"
 
@@ -131,19 +133,22 @@ static int put_table(const struct whatif *w, enum render_format format, size_t w
 static void put_head(const struct whatif *w, FILE *to)
 {
 	const struct whatif_graph *g = &w->graph;
+	char text[256];
 
-	fprintf(to, "%s takes %.3f ms (%" PRIu64 " %s of %zu ranks).",
+	snprintf(text, sizeof(text), "%s takes %.3f ms (%" PRIu64 " %s of %zu ranks).%s%s",
 		w->job->has_steps ? "A step" : "The run", w->step_ns / 1e6, w->steps,
-		w->job->has_steps ? "steps" : "runs", w->job->process_count);
-	if (g->paced)
-		fprintf(to, " Something outside paces the hosts.");
-	if (w->is_either_way)
-		fprintf(to, " Host calls were not recorded: it holds whether hosts wait or not.");
-	fprintf(to,
-		"\nReplayed with %" PRIu64
-		" edges; delays of %.1f %% of a rank's time are kept, %.1f %% "
-		"are not explained.\n\n",
+		w->job->has_steps ? "steps" : "runs", w->job->process_count,
+		g->paced ? " Something outside paces the hosts." : "",
+		w->is_either_way
+			? " Host calls were not recorded: it holds whether hosts wait or not."
+			: "");
+	render_put_reading(to, text, 0);
+	snprintf(text, sizeof(text),
+		"Replayed with %" PRIu64
+		" edges; delays of %.1f %% of a rank's time are kept, %.1f %% are not explained.",
 		g->edges, g->delay_pct, g->unexplained_pct);
+	render_put_reading(to, text, 0);
+	fputc('\n', to);
 }
 
 int whatif_show(const struct whatif *w, const struct verdict *verdict, enum render_format format,
@@ -152,7 +157,7 @@ int whatif_show(const struct whatif *w, const struct verdict *verdict, enum rend
 	if (format == RENDER_JSON)
 		return put_json(w, verdict, to);
 	if (format == RENDER_TABLE) {
-		fprintf(to, "%s\n", verdict->line);
+		color_put_verdict(to, verdict->line);
 		put_head(w, to);
 	}
 	return put_table(w, format, width, to);

@@ -101,6 +101,9 @@ rows() {
 		"$rtl" $verb --color=always lossy.db >plain
 		grep -q $'^SIMULATED \x1b\[1;31mINCOMPLETE\x1b\[0m: ' plain
 	done
+	python3 "$here/fixture_ranks.py" groups "$here/../../collectord/db/schema" groups.db
+	on_terminal 80 whatif groups.db >shown
+	grep -q $'\x1b\[32mcomplete\x1b\[0m: ' shown
 	NO_COLOR=1 on_terminal 80 summary lossy.db >shown
 	not grep -q $'\x1b' shown
 	TERM=dumb on_terminal 80 summary lossy.db >shown

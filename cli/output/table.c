@@ -87,9 +87,10 @@ static char *format_scaled(int64_t value, int64_t unit, int decimals)
 	uint64_t size = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
 	uint64_t step = (uint64_t)(unit / power), scaled = size / step + (size % step * 2 >= step);
 	CLEANUP(free_p) char *whole = render_count((int64_t)(scaled / (uint64_t)power));
+	const char *sign = value < 0 && scaled ? "-" : "";
 	char *text;
 
-	if (!whole || asprintf(&text, "%s%s.%0*d", value < 0 ? "-" : "", whole, decimals,
+	if (!whole || asprintf(&text, "%s%s.%0*d", sign, whole, decimals,
 			      (int)(scaled % (uint64_t)power)) < 0)
 		return NULL;
 	return text;
@@ -127,6 +128,9 @@ static char *format_real(enum render_kind kind, double value)
 
 	if (kind == RENDER_COUNT && fabs(value) < 9e18)
 		return render_count((int64_t)llround(value));
+	/* Never "-0.0". */
+	if (kind == RENDER_TENTHS && fabs(value) < 0.05)
+		value = 0;
 	return asprintf(&text, kind == RENDER_TENTHS ? "%.1f" : "%.15g", value) < 0 ? NULL : text;
 }
 

@@ -183,6 +183,23 @@ static void fill(struct render_value rows[3][COUNT])
 	rows[2][5] = render_null();
 }
 
+static void what_rounds_to_zero_has_no_sign(void **state)
+{
+	struct render_value rows[3][COUNT];
+	char *text;
+
+	(void)state;
+	fill(rows);
+	rows[0][1] = render_integer(-499);
+	rows[0][2] = render_real(-0.049);
+	rows[1][1] = render_integer(-500);
+	rows[1][2] = render_real(-0.051);
+	text = show(RENDER_TABLE, 0, rows, 2);
+	assert_non_null(strstr(text, " 0.000   0.0 "));
+	assert_non_null(strstr(text, " -0.001  -0.1 "));
+	free(text);
+}
+
 static void a_table_aligns_numbers_and_says_unknown(void **state)
 {
 	struct render_value rows[3][COUNT];
@@ -364,6 +381,7 @@ int main(void)
 		cmocka_unit_test(code_points_that_show_nothing_are_escaped),
 		cmocka_unit_test(every_byte_pair_is_safe),
 		cmocka_unit_test(a_cut_text_has_the_width_asked_for),
+		cmocka_unit_test(what_rounds_to_zero_has_no_sign),
 		cmocka_unit_test(a_table_aligns_numbers_and_says_unknown),
 		cmocka_unit_test(numbers_at_the_end_align),
 		cmocka_unit_test(csv_is_exact_and_starts_no_formula),

@@ -115,8 +115,10 @@ static const struct argp parser = {options, parse, "[FILE|SESSION]",
 	"them."
 	"\vGPU ms: the sum of the kernels here and below. GPU %: of all that is shown. SELF ms: of "
 	"the kernels right here. LAUNCH us: from the begin of the host call to the kernel's start. "
-	"QUEUE us: from its submission to its start. WORST: the slowest rank, and its time to the "
-	"mean, from 1.2 on. \"-\": not known, which is never 0.",
+	"QUEUE us: from its submission to its start. TFLOP/s, GB/s: what products, attentions and "
+	"convolutions of an import had to compute and to move, by the time of their kernels; PEAK "
+	"%: the least time that the GPU could take for it, of that it took. WORST: the slowest "
+	"rank, and its time to the mean, from 1.2 on. \"-\": not known, which is never 0.",
 	NULL, NULL, NULL};
 
 int cmd_tree(int argc, char **argv)

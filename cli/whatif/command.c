@@ -107,7 +107,9 @@ static const struct argp parser = {options, parse, "[FILE|SESSION]",
 	"the recorded job, replayed with the median of the same work at the same place on the "
 	"other "
 	"ranks."
-	"\vIt needs host calls (rtl run --mode hip) where a rank uses several queues. Exit status: "
+	"\vSTEP: with that one change. GAIN %: of the step as recorded. TIMES REPLACED: by the "
+	"median of their peers. WITHOUT PEER: times that nothing else has the like of; they stay. "
+	"It needs host calls (rtl run --mode hip) where a rank uses several queues. Exit status: "
 	"0; 1: no such file, or nothing that was asked for; 4: the recording does not allow a "
 	"prediction.",
 	NULL, NULL, NULL};

@@ -190,10 +190,11 @@ int cmd_summary(int argc, char **argv)
 	if (summary_new(query, &o.wishes, error, &summary))
 		return verb_fail(query, error);
 	if (summary->is_chosen && !summary->measure->kernel_count) {
-		say("no kernel here is of%s%s%s; rtl summary without that shows what there is",
+		say("no kernel here is of%s%s%s; rtl summary %s shows what there is",
 			o.wishes.choice.has_ranks ? " --ranks" : "",
 			o.wishes.choice.has_kernels ? " --kernels" : "",
-			o.wishes.choice.category ? " --category" : "");
+			o.wishes.choice.category ? " --category" : "",
+			o.wishes.choice.category ? "--by category" : "without that");
 		return CMD_BAD_INPUT;
 	}
 	o.show.width = render_terminal_width(STDOUT_FILENO, 200);

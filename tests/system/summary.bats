@@ -91,7 +91,8 @@ compare() { # compare FILE ROWS
 		# shellcheck disable=SC2086 # words
 		run -1 --separate-stderr "$rtl" summary $words clean.db
 		[ -z "$output" ]
-		[[ $stderr == "rtl: no kernel here is of --${words:2:5}"*"; rtl summary without that shows what there is" ]]
+		[[ $stderr == "rtl: no kernel here is of --${words:2:5}"*"; rtl summary "*" shows what there is" ]]
+		[[ $words != --category* || $stderr == *"; rtl summary --by category shows what there is" ]]
 	done
 	for words in "--ranks x" "--kernels (" "--sort size"; do
 		# shellcheck disable=SC2086 # words

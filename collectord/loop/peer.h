@@ -53,7 +53,7 @@ struct peer {
 	void *role_data;
 	bool is_paused;	   /* not read until peer_resume() */
 	bool is_held;	   /* paused until it has read its reply */
-	bool is_waiting;   /* paused because its user asks too often (request_limits.h) */
+	bool is_waiting;   /* paused because its user asks too often (peer_limits.h) */
 	bool is_finishing; /* not read any more; closed when its output is written */
 	bool is_ended;
 	bool is_partial;  /* the deadline runs for an incomplete frame */

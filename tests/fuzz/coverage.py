@@ -25,7 +25,7 @@ PARSERS = {
     "collectord/ingest": "call_arguments calls copies definitions ingest ledger losses "
                          "markers process process_clock recording_intervals step_metrics "
                          "tick_conversion",
-    "collectord/loop": "admission control_memory ctl peer queries recording_control request_limits "
+    "collectord/loop": "admission control_memory ctl peer peer_limits queries recording_control "
                        "runner shim_peer",
     "collectord/recorder": "counters drain drain_events drain_slots reader",
     "collectord/service": "config limit_options",

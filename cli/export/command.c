@@ -114,6 +114,8 @@ static void check_options(const struct export_cmd *o)
 {
 	if (!o->count)
 		refuse_no_format();
+	if (o->what.has_from && o->what.has_to && o->what.to_ns < o->what.from_ns)
+		opts_error("--to lies before --from");
 	if (o->label_count && o->label_count != (o->name_count ? o->name_count : 1))
 		opts_error("--label: one for each FILE, or none");
 	for (size_t i = 0; i < o->count && o->name_count > 1; i++)

@@ -515,6 +515,8 @@ has_begun() {
 	[ "$stderr" = "rtl: export: --csv=-: writes more than a stream; name a folder" ]
 	run -2 --separate-stderr "$rtl" export --chrome-json a --chrome-json b clean.db
 	[ "$stderr" = "rtl: export: --chrome-json: is given twice" ]
+	run -2 --separate-stderr "$rtl" export --chrome-json out.json --from 2 --to 1 clean.db
+	[ "$stderr" = "rtl: export: --to lies before --from" ]
 	for option in --ranks=x --gpus=3-1; do
 		run -2 --separate-stderr "$rtl" export $option --chrome-json out.json clean.db
 		[ "$stderr" = "rtl: export: $option: not a list of numbers, as in 0,3-5" ]

@@ -12,6 +12,7 @@
 #include "collectord/service/lock_file.h"
 #include "collectord/service/config.h"
 #include "collectord/service/container.h"
+#include "collectord/service/data_limit.h"
 #include "collectord/service/links.h"
 #include "collectord/service/listen.h"
 #include "collectord/service/log.h"
@@ -256,7 +257,7 @@ static int start_store(const struct config *config, const struct seat *seat, con
 	store_config.give_up_ms = config->give_up_ms;
 	store_config.limits = limits.quota;
 	if (seat)
-		supervisor_bound_memory(store_config.limits.memory_bytes);
+		data_limit(store_config.limits.memory_bytes);
 	r = store_new(&store_config, ret);
 	if (r < 0)
 		log_error("cannot store in %s: %s", config->store_path, store_explain(r));

@@ -3,6 +3,7 @@
 
 #include "collectord/loop/server.h"
 #include "collectord/service/config.h"
+#include "collectord/service/data_limit.h"
 #include "collectord/service/log.h"
 #include "collectord/store/store.h"
 #include "proto/base/cleanup.h"
@@ -23,7 +24,8 @@ void server_reload(struct server *server)
 		log_error("not reloaded: out of memory");
 		return;
 	}
-	/* The supervisor says it for all its workers. */
-	if (!server->seated)
+	if (server->seated)
+		data_limit(limits.quota.memory_bytes);
+	else /* the supervisor says it for all its workers */
 		log_info("reloaded: quotas and retention are those of rtl.conf as it is now");
 }

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -38,18 +37,6 @@ void process_expose(void)
 		return;
 	(void)!write(fd, "500", 3); /* on failure the kernel chooses by size alone */
 	close(fd);
-}
-
-void supervisor_bound_memory(uint64_t definition_bytes)
-{
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* theirs is most of it */
-	rlim_t most = (rlim_t)(WORKER_DATA_BYTES + definition_bytes);
-
-	if (definition_bytes)
-		(void)setrlimit(RLIMIT_DATA, &(struct rlimit){most, most});
-#else
-	(void)definition_bytes;
-#endif
 }
 
 pid_t process_fork(int *keep, size_t n, bool is_disposable)

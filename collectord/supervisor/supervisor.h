@@ -5,8 +5,6 @@
  * them (docs/architecture.md, "Processes of the service"). It never holds a connection, nor
  * anything else of a tenant that could block it. One thread.
  */
-#include <stdint.h>
-
 #include "collectord/channel/seat.h"
 
 struct config;
@@ -18,12 +16,6 @@ struct listen_sockets;
  */
 typedef int (*supervisor_work)(
 	const struct config *config, struct listen_sockets *sockets, const struct seat *seat);
-
-/*
- * Called by a worker: limits its private memory, in addition to @definition_bytes for the
- * definitions of its tenant; 0: these have no limit, so there is none.
- */
-void supervisor_bound_memory(uint64_t definition_bytes);
 
 /*
  * Runs until SIGTERM. Passes @reserve to each worker, unless it is -1. Logs errors and returns the

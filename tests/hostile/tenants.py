@@ -40,7 +40,7 @@ from stuck_files import FLUSH, READ, StuckFolder, lingering_socket
 ATTACKER, HONEST, OTHER = (User(name, 62000 + i) for i, name in enumerate(
     ("attacker", "honest", "other")))
 WORKERS_MAX = 256  # collectord/supervisor/limits.h
-WORKER_DATA_MIB, QUOTA_MEMORY_MIB = 512, 172  # the same, and proto/base/limits.h
+WORKER_DATA_MIB, QUOTA_MEMORY_MIB = 512, 172  # collectord/service/data_limit.h, proto/base/limits.h
 IDLE_MIB_MAX = 16
 
 

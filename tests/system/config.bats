@@ -224,11 +224,13 @@ reloads() {
 	wait_until grep -q "$XDG_CONFIG_HOME/rtl/rtl.conf:2: quota-names: not a number" collector.log
 	count() { [ "$(find store -name '*.db' ! -name index.db | wc -l)" -eq "$1" ]; }
 	count 3
-	configure <<<$'[quota]\nquota-names = 1\n[retention]\nkeep-sessions = 1'
+	configure <<<$'[quota]\nquota-names = 1\nquota-memory = 300\n[retention]\nkeep-sessions = 1'
 	kill -HUP $service
 	wait_until grep -q ': reloaded: quotas and retention are those of rtl.conf as it is now' collector.log
 	# The first of the two that were closed goes.
 	wait_until count 2
+	# A worker may have 512 MiB besides; 172 is the default. A sanitizer needs more than that.
+	[ $# -gt 0 ] || [ -n "$sanitizer" ] || wait_until has_worker_of $service $(((512 + 300) << 20))
 	[ "$(overflows "$(db_of third)")" -eq 0 ]
 	echo go >gate
 	wait $runner
@@ -237,6 +239,13 @@ reloads() {
 	[ "$(overflows "$(db_of fourth)")" -gt 0 ]
 	kill -TERM $service
 	wait $service
+}
+has_worker_of() { # has_worker_of PID BYTES
+	local pid
+	for pid in $(pgrep -P "$1"); do
+		! grep -q "^Max data size  *$2 " /proc/"$pid"/limits || return 0
+	done
+	return 1
 }
 db_of() { # db_of JOB
 	local db

@@ -109,6 +109,9 @@ void over_quota_limit(struct store *store, const struct store_limits *limits)
 	quotas_limit(&store->quotas, &limits->quota);
 	/* Where there is none any more, the accounts that there are allow everything. */
 	store->has_quotas |= over_quota_has_any(&limits->quota);
+	for (struct store_database *d = store->databases; d; d = d->next)
+		if (d->first_session)
+			(void)over_quota_open(d->first_session);
 	if (store->room)
 		room_keep_free(store->room, limits->keep_free_bytes);
 	retention_limit(store, limits);

@@ -84,6 +84,30 @@ static void new_limits_hold_for_an_open_session(void **state)
 	harness_check_books(h->path);
 }
 
+static void first_limits_hold_for_an_open_session(void **state)
+{
+	const struct store_limits first = {.quota = {.records_per_s = 1, .burst_s = 100}};
+	struct harness *h = *state;
+	struct frames f = {0}, later = {0};
+
+	harness_open(h);
+	peer_add_defines(&f);
+	peer_add_anchors(&f, 1000000);
+	peer_add_dispatches(&f, 1, 1, 0, 60);
+	harness_send(h, &f);
+	harness_wait_commit(h, 1);
+	assert_int_equal(store_limit(h->store, &first), 0);
+	/* All of the first, then less than the bucket has left. */
+	peer_add_dispatches(&later, 2, 1, 60, 60);
+	peer_add_dispatches(&later, 3, 1, 120, 60);
+	peer_add_counters(&later, 0, RTL_Q_dispatched, 180, -1);
+	harness_send(h, &later);
+	harness_wait_commit(h, 3);
+	harness_close(h);
+	assert_non_null(strstr(h->answer.text, "180 dispatched, 120 stored, 60 dropped (quota 60"));
+	harness_check_books(h->path);
+}
+
 /* 60 dispatches of @uid; the words of the end. */
 static void store_as(struct harness *h, uid_t uid, const char *path)
 {
@@ -442,6 +466,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(frames_over_quota, harness_setup, harness_teardown),
 		cmocka_unit_test_setup_teardown(
 			new_limits_hold_for_an_open_session, harness_setup, harness_teardown),
+		cmocka_unit_test_setup_teardown(
+			first_limits_hold_for_an_open_session, harness_setup, harness_teardown),
 		cmocka_unit_test_setup_teardown(
 			subordinate_uids_have_one_bucket, harness_setup, harness_teardown),
 		cmocka_unit_test_setup_teardown(

@@ -35,6 +35,14 @@ struct ledger_tenant *ledger_find(struct ledger *ledger, uid_t owner)
 	return NULL;
 }
 
+void ledger_give(struct ledger_tenant *tenant, uid_t owner)
+{
+	ledger_clear_live(tenant);
+	atomic_store(&tenant->closed_bytes, 0);
+	atomic_store(&tenant->closed, 0);
+	atomic_store(&tenant->owner, (uint32_t)owner + 1);
+}
+
 /* Pages are assigned from the front, so the first free one ends the list. */
 struct ledger_totals ledger_totals(const struct ledger *ledger)
 {

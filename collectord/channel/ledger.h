@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Number of users of a node that have ever stored something there. */
+/* Number of tenants of a node that have something stored there, or a worker. */
 #define LEDGER_TENANTS_MAX 4096u
 
 struct ledger_tenant {
@@ -39,6 +39,12 @@ struct ledger *ledger_free(struct ledger *ledger);
  * supervisor only.
  */
 struct ledger_tenant *ledger_find(struct ledger *ledger, uid_t owner);
+
+/*
+ * Gives the page of a tenant that has neither a worker nor closed sessions to @owner. Called by the
+ * supervisor only.
+ */
+void ledger_give(struct ledger_tenant *tenant, uid_t owner);
 
 struct ledger_totals {
 	uint32_t sessions;

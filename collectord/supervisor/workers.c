@@ -35,6 +35,32 @@ static int tell(const struct worker *worker, enum channel_kind kind, uint64_t nu
 	return worker->channel < 0 ? -EPIPE : channel_send(worker->channel, &message, fd);
 }
 
+/* True if nothing is left of the tenant, as of a pod whose sessions were removed. */
+static bool is_vacant(const struct worker *worker)
+{
+	return worker->state == WORKER_NONE && worker->door < 0 && !worker->kept &&
+	       !worker->round && !worker->is_wanted && !worker->is_to_start &&
+	       !worker->is_unlisted && !atomic_load(&worker->page->closed);
+}
+
+/* Forgets a vacant tenant. Returns its page, which is @owner's now; NULL: there is none. */
+static struct ledger_tenant *take_page(struct supervisor *s, uid_t owner)
+{
+	struct worker **at = &s->workers, *vacant;
+	struct ledger_tenant *page;
+
+	while (*at && !is_vacant(*at))
+		at = &(*at)->next;
+	vacant = *at;
+	if (!vacant)
+		return NULL;
+	*at = vacant->next;
+	page = vacant->page;
+	free(vacant);
+	ledger_give(page, owner);
+	return page;
+}
+
 struct worker *workers_find(struct supervisor *s, uid_t owner)
 {
 	struct worker *worker = s->workers;
@@ -52,6 +78,8 @@ struct worker *workers_find(struct supervisor *s, uid_t owner)
 		.door_exit = -1,
 		.page = ledger_find(s->ledger, owner),
 		.backoff_ns = RETRY_NS_MIN};
+	if (!worker->page)
+		worker->page = take_page(s, owner);
 	if (!worker->page) {
 		free(worker);
 		return NULL;

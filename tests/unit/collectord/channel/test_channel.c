@@ -131,6 +131,29 @@ static void one_tenant_more_than_there_is_room_for_has_no_page(void **state)
 	ledger_free(ledger);
 }
 
+static void a_page_that_is_given_has_nothing_of_its_former_tenant(void **state)
+{
+	struct ledger *ledger = ledger_new();
+	struct ledger_tenant *page;
+
+	(void)state;
+	assert_non_null(ledger);
+	for (unsigned i = 0; i < LEDGER_TENANTS_MAX; i++)
+		assert_non_null(ledger_find(ledger, i));
+	assert_null(ledger_find(ledger, LEDGER_TENANTS_MAX));
+	page = ledger_find(ledger, 7);
+	atomic_store(&page->sessions, 1);
+	atomic_store(&page->closed, 1);
+	atomic_store(&page->closed_bytes, 4096);
+	ledger_give(page, LEDGER_TENANTS_MAX);
+	assert_ptr_equal(ledger_find(ledger, LEDGER_TENANTS_MAX), page);
+	assert_null(ledger_find(ledger, 7));
+	assert_int_equal(ledger_totals(ledger).sessions, 0);
+	assert_int_equal(atomic_load(&page->closed), 0);
+	assert_int_equal(atomic_load(&page->closed_bytes), 0);
+	ledger_free(ledger);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -138,6 +161,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_message_is_refused_and_the_next_one_is_heard),
 		cmocka_unit_test(sending_to_a_full_channel_does_not_block),
 		cmocka_unit_test(what_a_child_writes_into_its_page_all_see),
+		cmocka_unit_test(a_page_that_is_given_has_nothing_of_its_former_tenant),
 		cmocka_unit_test(one_tenant_more_than_there_is_room_for_has_no_page),
 	};
 

@@ -67,8 +67,9 @@ enum channel_kind {
 
 /* What the acceptor knows of a peer. */
 enum channel_peer {
-	CHANNEL_PEER_KNOWN = 1,	  /* its container, or that it has none */
-	CHANNEL_PEER_OF_HOST = 2, /* it has none, and its pid namespace is ours */
+	CHANNEL_PEER_KNOWN = 1,	   /* its container, or that it has none */
+	CHANNEL_PEER_OF_HOST = 2,  /* it has none, and its pid namespace is ours */
+	CHANNEL_PEER_IN_DOUBT = 4, /* not known, and there are containers on this node */
 };
 
 struct channel_message {

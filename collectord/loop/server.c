@@ -286,7 +286,11 @@ void server_greet(struct server *server, struct peer *peer, const uint8_t *data,
 				     : "the first frame is not one of this protocol");
 		return;
 	}
-	if (frame->body_case == RTL__FRAME__BODY_HELLO)
+	/*
+	 * Where it may be of another tenant it is not taken. If it has said Hello before, that
+	 * tenant has its recorder, and its records would be stored twice.
+	 */
+	if (frame->body_case == RTL__FRAME__BODY_HELLO && !(peer->known & CHANNEL_PEER_IN_DOUBT))
 		shim_peer_greet(peer, frame->hello, data, bytes);
 	else if (!(peer->known & CHANNEL_PEER_KNOWN))
 		peer_refuse(

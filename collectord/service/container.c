@@ -91,11 +91,63 @@ static bool find_scope(const char *path, char ret[CONTAINER_NAME_BYTES])
 	return false;
 }
 
+static bool begins(const char *at, size_t n, const char *prefix)
+{
+	return n >= strlen(prefix) && !memcmp(at, prefix, strlen(prefix));
+}
+
+/* A pod of a path that begins in a cgroup of the kubelet, whose own name is not in it. */
+static bool find_pod_beside(const char *path, char ret[CONTAINER_NAME_BYTES])
+{
+	const char *rest = path;
+	size_t n;
+	const char *top = next_component(&rest, &n);
+
+	return top &&
+	       (begins(top, n, "kubepods-") || begins(top, n, "pod") ||
+		       is_text(top, n, "burstable") || is_text(top, n, "besteffort")) &&
+	       find_pod(path, ret);
+}
+
+/* A container whose engine makes cgroups itself, or that systemd makes one for. */
+static bool find_container_beside(const char *path, char ret[CONTAINER_NAME_BYTES])
+{
+	const char *rest = path;
+	size_t n;
+	const char *top = next_component(&rest, &n);
+
+	if (top && n == ID_BYTES && strspn(top, "0123456789abcdef") == ID_BYTES)
+		return copy_id(top, n, ret);
+	return find_scope(path, ret);
+}
+
+/*
+ * In a cgroup namespace, as of a service that runs in a pod, a path begins with ".." for each level
+ * that it leads up from the root of the namespace. Returns true if there are some.
+ */
+static bool skip_parents(const char **path)
+{
+	const char *at = *path, *component;
+	bool is_any = false;
+	size_t n;
+
+	while ((component = next_component(&at, &n)) && is_text(component, n, "..")) {
+		is_any = true;
+		*path = at;
+	}
+	return is_any;
+}
+
 static bool parse_path(const char *path, char ret[CONTAINER_NAME_BYTES])
 {
+	bool is_beside = skip_parents(&path);
+	const char *all = path, *top;
 	size_t n;
-	const char *top = next_component(&path, &n);
 
+	/* What lies in a cgroup above that of the service is root's, and is named by root. */
+	if (is_beside && (find_pod_beside(all, ret) || find_container_beside(all, ret)))
+		return true;
+	top = next_component(&path, &n);
 	if (!top)
 		return false;
 	if (is_text(top, n, "kubepods") || is_text(top, n, "kubepods.slice"))
@@ -152,12 +204,38 @@ static bool is_own(const char *name)
 	       strcmp(own, name) == 0;
 }
 
-static bool has_many_pids(const char *status)
+/*
+ * Tells from /proc/PID/status whether the process has a pid in a namespace below ours. The file may
+ * be long, because it lists all groups of the process. Returns false if it cannot be read.
+ */
+static bool read_namespace(const char *pid, bool *ret_is_below)
 {
-	const char *line = strstr(status, "\nNSpid:");
+	static const char key[] = "\nNSpid:";
+	CLEANUP(close_p) int fd = -1;
+	char path[64], text[TEXT_BYTES];
+	const char *line, *end;
+	size_t n = 0;
+	ssize_t got;
 
-	/* "NSpid:" and a tab before each number. */
-	return line && strchr(line + 8, '\t') && strcspn(line + 8, "\t") < strcspn(line + 8, "\n");
+	snprintf(path, sizeof(path), "/proc/%s/status", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && (got = read(fd, text + n, sizeof(text) - n)) > 0) {
+		n += (size_t)got;
+		line = memmem(text, n, key, sizeof(key) - 1);
+		end = line ? memchr(line + 1, '\n', n - (size_t)(line + 1 - text)) : NULL;
+		if (end) {
+			/* There is a tab before each number. */
+			line = memchr(line, '\t', (size_t)(end - line));
+			*ret_is_below = line && memchr(line + 1, '\t', (size_t)(end - line - 1));
+			return true;
+		}
+		if (n <= sizeof(text) / 2)
+			continue;
+		/* The line is much shorter than what is kept. */
+		memmove(text, text + n - sizeof(text) / 4, sizeof(text) / 4);
+		n = sizeof(text) / 4;
+	}
+	return false;
 }
 
 struct container container_of_peer(int fd)
@@ -167,7 +245,7 @@ struct container container_of_peer(int fd)
 	socklen_t bytes = sizeof(ucred);
 	CLEANUP(close_p) int pidfd = -1;
 	struct pollfd death = {.events = POLLIN};
-	char cgroup[TEXT_BYTES], status[TEXT_BYTES], pid[16];
+	char cgroup[TEXT_BYTES], pid[16];
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &ucred, &bytes) < 0 || !ucred.pid)
 		return ret;
@@ -178,13 +256,12 @@ struct container container_of_peer(int fd)
 			return ret; /* it is gone; before Linux 6.5 the pid has to do */
 	}
 	snprintf(pid, sizeof(pid), "%d", (int)ucred.pid);
-	if (!read_file(pid, "cgroup", cgroup) || !read_file(pid, "status", status))
+	if (!read_file(pid, "cgroup", cgroup) || !read_namespace(pid, &ret.is_in_pid_namespace))
 		return ret;
 	death.fd = pidfd;
 	if (pidfd >= 0 && poll(&death, 1, 0) != 0)
 		return ret; /* the pid may have been that of another process */
 	ret.is_known = true;
-	ret.is_in_pid_namespace = has_many_pids(status);
 	if (!container_parse(cgroup, ret.name) || is_own(ret.name))
 		ret.name[0] = '\0';
 	return ret;

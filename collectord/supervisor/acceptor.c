@@ -51,6 +51,7 @@ struct acceptor_self {
 	struct door *doors;
 	unsigned n_pending;
 	bool is_paused;
+	bool has_containers; /* a container was a tenant, in this life or before */
 	int unwanted[UNWANTED_MAX];
 	unsigned n_unwanted;
 	uint64_t unwanted_ns; /* when the first of them was added */
@@ -263,7 +264,7 @@ static struct door *make_door(struct acceptor_self *a, uid_t owner)
 }
 
 /* Returns false if the peer belongs to no tenant. */
-static bool find_tenant(const struct acceptor_self *a, struct arrival *arrival, uid_t *ret)
+static bool find_tenant(struct acceptor_self *a, struct arrival *arrival, uid_t *ret)
 {
 	struct container container = {.is_known = true};
 	struct ucred ucred;
@@ -274,13 +275,17 @@ static bool find_tenant(const struct acceptor_self *a, struct arrival *arrival, 
 	if (!a->s->config->is_single_tenant)
 		container = container_of_peer(arrival->fd);
 	strcpy(arrival->container, container.name);
+	a->has_containers |= container.name[0] != 0;
 	if (container.is_known)
 		arrival->known |= CHANNEL_PEER_KNOWN;
+	else if (a->has_containers)
+		arrival->known |= CHANNEL_PEER_IN_DOUBT;
 	if (container.is_known && !container.name[0] && !container.is_in_pid_namespace)
 		arrival->known |= CHANNEL_PEER_OF_HOST;
 	*ret = container.name[0] ? container_tenant(container.name)
 				 : subuids_owner(a->s->config->subuids, ucred.uid);
-	return container.name[0] || !container_is_tenant(*ret);
+	/* The folder of a uid has its number, which may be that of a container. */
+	return container.name[0] || (!container_is_tenant(*ret) && !container_is_tenant(ucred.uid));
 }
 
 static void take(struct acceptor_self *a, int fd)
@@ -421,6 +426,8 @@ _Noreturn void acceptor_run(const struct supervisor *s, int channel)
 {
 	struct acceptor_self a = {.s = s, .channel = channel};
 
+	for (const struct worker *w = s->workers; w; w = w->next)
+		a.has_containers |= container_is_tenant(w->owner);
 	for (;;) {
 		hear(&a);
 		close_unwanted(&a);

@@ -87,14 +87,17 @@ def check_sight(service, pods, fake, names):
 def acceptor_of(pid):
     for path in glob.glob("/proc/[0-9]*"):
         status = read_status(int(os.path.basename(path)))
-        if int(status.get("PPid", 0)) == pid and status["Name"].strip() == "collectord" and \
-                int(status["Threads"]) == 1:
+        if int(status.get("PPid", 0)) != pid or status["Name"].strip() != "collectord" or \
+                int(status["Threads"]) != 1:
+            continue
+        # The index writer has one thread, too.
+        if not any(os.readlink(fd).endswith("/index.db") for fd in glob.glob(path + "/fd/*")):
             return int(status["Pid"])
     fail("there is no acceptor")
     return None
 
 
-def check_gone(service, pid, pod):
+def check_gone(service, pid, pod, frame):
     """A process of the pod connects and ends before its container can be read: its connection is no root's."""
     acceptor = acceptor_of(pid)
     os.kill(acceptor, signal.SIGSTOP)
@@ -108,10 +111,30 @@ def check_gone(service, pid, pod):
         os.waitpid(child, 0)
         os.kill(acceptor, signal.SIGCONT)
         connection.settimeout(DEADLINE_S)
-        connection.sendall(wire.frame(sessions_request={"version_min": 1, "version_max": 1}))
+        connection.sendall(frame)
         answer = connection.recv(1 << 16)
     if b"container is not known" not in answer:
         fail("a connection of nobody is answered: %r" % answer)
+
+
+def check_groups(service):
+    """Root in so many groups that what the kernel tells of its process takes many reads."""
+    out, into = os.pipe()
+    child = os.fork()
+    if not child:
+        os.setgroups(range(100000, 104000))
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.connect(service.socket)
+            connection.settimeout(DEADLINE_S)
+            connection.sendall(wire.frame(sessions_request={"version_min": 1, "version_max": 1}))
+            os.write(into, connection.recv(4096))
+        os._exit(0)
+    os.close(into)
+    with os.fdopen(out, "rb") as pipe:
+        answer = pipe.read()
+    os.waitpid(child, 0)
+    if not answer or b"container is not known" in answer:
+        fail("root in many groups is answered: %r" % answer)
 
 
 def check(service, _options):
@@ -135,7 +158,10 @@ def pods_and_others(service, pods, fake, root):
     wait_for("rows of all", lambda: sum(
         s["stored"] > 0 for all in service.sessions().values() for s in all) == len(users))
     check_sight(service, pods, fake, names)
-    check_gone(service, supervised.process.pid, pods[0])
+    for first in ("sessions_request", "hello"):
+        frame = wire.frame(**{first: {"version_min": 1, "version_max": 1}})
+        check_gone(service, supervised.process.pid, pods[0], frame)
+    check_groups(service)
 
     # A rank of each pod is killed while there is no service; its recorder is kept for its own pod.
     wait_for("recorders to be kept", lambda: len(supervised.manager.kept) == len(users))

@@ -47,6 +47,36 @@ static void pods_and_containers_of_root_are_found(void **state)
 	expect("0::/kubepods/pod" POD "/x/kubepods/pod00000000-0000\n", POD);
 }
 
+/* The paths that a service sees which runs in a pod or a container. */
+static void pods_and_containers_beside_the_service_are_found(void **state)
+{
+	(void)state;
+	expect("0::/../../../kubepods.slice/kubepods-pod" POD_SYSTEM ".slice/crio-" ID ".scope\n",
+		POD);
+	expect("0::/../../kubepods-besteffort.slice/kubepods-besteffort-pod" POD_SYSTEM
+	       ".slice/cri-containerd-" ID ".scope\n",
+		POD);
+	expect("0::/../../kubepods-besteffort-pod" POD_SYSTEM ".slice/crio-" ID ".scope\n", POD);
+	expect("4:memory:/../../pod" POD "/" ID "\n", POD);
+	expect("4:memory:/../../../burstable/pod" POD "/" ID "\n", POD);
+	expect("0::/../cri-containerd-" ID ".scope\n", ID);
+	expect("0::/../docker-" ID ".scope\n", ID);
+	expect("4:memory:/../" ID "\n", ID);
+	expect("4:memory:/../../docker/" ID "\n", ID);
+
+	expect("0::/\n", NULL);
+	expect("0::/../..\n", NULL);
+	expect("0::/../../../system.slice/sshd.service\n", NULL);
+	expect("0::/../../../user.slice/user-1000.slice/user@1000.service/kubepods/pod" POD "\n",
+		NULL);
+	expect("0::/../../system.slice/x.service/kubepods-pod" POD_SYSTEM ".slice\n", NULL);
+	expect("0::/../../x.service/pod" POD "\n", NULL);
+	expect("0::/../x.scope/" ID "\n", NULL);
+	/* Without the parents such a name is below a cgroup that may be a user's. */
+	expect("0::/pod" POD "/" ID "\n", NULL);
+	expect("0::/" ID "\n", NULL);
+}
+
 static void what_a_user_may_name_is_no_container(void **state)
 {
 	(void)state;
@@ -110,6 +140,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pods_and_containers_of_root_are_found),
+		cmocka_unit_test(pods_and_containers_beside_the_service_are_found),
 		cmocka_unit_test(what_a_user_may_name_is_no_container),
 		cmocka_unit_test(a_number_is_of_one_container),
 		cmocka_unit_test(names_of_recorders_keep_their_container),

@@ -80,8 +80,11 @@ static bool is_balanced(const struct balance *b)
 	       wrap_plus(wrap_plus(b->recorded, b->untimed), b->outstanding);
 }
 
-static const char check[] =
-	"signals injected + own signals read = recorded OK + untimed + outstanding";
+#define CHECK_LEFT  "signals injected + own signals read"
+#define CHECK_RIGHT "= recorded OK + untimed + outstanding"
+static const char check[] = CHECK_LEFT " " CHECK_RIGHT;
+/* "  check: " and the text in one line. */
+#define CHECK_COLUMNS (9u + sizeof(check) - 1)
 
 static void show_sums(const struct balance *b, FILE *to)
 {
@@ -97,13 +100,28 @@ static void show_sums(const struct balance *b, FILE *to)
 		is_balanced(b) ? "OK" : "DIFFERS");
 }
 
-static void show_process(json_t *process, FILE *to)
+static void show_all(json_t *counters, FILE *to)
+{
+	const char *name;
+	json_t *value;
+
+	fprintf(to, "  --- all counters ---\n");
+	json_object_foreach(counters, name, value)
+	{
+		CLEANUP(free_p) char *safe = render_escape(name, strlen(name));
+
+		fprintf(to, "  %-27s %" JSON_INTEGER_FORMAT "\n", safe ? safe : "",
+			json_integer_value(value));
+	}
+}
+
+/* The predecessor's block, whose form is fixed, and in it, or not, all counters by their own names.
+ */
+static void show_process(json_t *process, bool has_all, size_t width, FILE *to)
 {
 	json_t *counters = json_object_get(process, "counters");
 	json_t *rank = json_object_get(process, "rank");
 	struct balance b = weigh(process);
-	const char *name;
-	json_t *value;
 
 	fprintf(to, "\n=== rtl diagnostic (PID %" JSON_INTEGER_FORMAT ") ===\n",
 		json_integer_value(json_object_get(process, "pid")));
@@ -115,16 +133,11 @@ static void show_process(json_t *process, FILE *to)
 			lines[i].counter ? counter(counters, lines[i].counter) : 0);
 	fprintf(to, "  %-20s %" PRId64 "\n", "untimed:", b.untimed);
 	fprintf(to, "  %-20s %" PRId64 "\n", "outstanding:", b.outstanding);
-	fprintf(to, "  check: %s\n         ", check);
+	fprintf(to, "  check: %s%s%s\n         ", CHECK_LEFT,
+		width && width < CHECK_COLUMNS ? "\n         " : " ", CHECK_RIGHT);
 	show_sums(&b, to);
-	fprintf(to, "  --- all counters ---\n");
-	json_object_foreach(counters, name, value)
-	{
-		CLEANUP(free_p) char *safe = render_escape(name, strlen(name));
-
-		fprintf(to, "  %-27s %" JSON_INTEGER_FORMAT "\n", safe ? safe : "",
-			json_integer_value(value));
-	}
+	if (has_all)
+		show_all(counters, to);
 	fprintf(to, "====================================\n");
 }
 
@@ -531,15 +544,15 @@ int diagnostic_put_json(struct query *query, json_t *document)
 int diagnostic_show(struct query *query, size_t width, FILE *to)
 {
 	CLEANUP(json_free_p) json_t *document = json_object();
-	json_t *processes;
+	json_t *processes, *process;
+	bool is_single;
+	size_t i;
 	int r = document ? diagnostic_put_json(query, document) : -ENOMEM;
 
 	if (r)
 		return r;
 	processes = json_object_get(document, "counters");
-	if (json_array_size(processes) > 1)
-		return show_matrix(processes, width, to);
-	if (json_array_size(processes))
-		show_process(json_array_get(processes, 0), to);
-	return 0;
+	is_single = json_array_size(processes) == 1;
+	json_array_foreach(processes, i, process) show_process(process, is_single, width, to);
+	return json_array_size(processes) > 1 ? show_matrix(processes, width, to) : 0;
 }

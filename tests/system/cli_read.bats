@@ -441,7 +441,9 @@ odd() { # odd FIXTURE STATEMENT QUESTION...: of the file so damaged there is an 
 	fixture lossy
 	apart "$rtl" info --counters lossy.db
 	[ "$status" -eq 0 ]
-	grep -q '^=== rtl diagnostic (3 processes) ===$' <<<"$output"
+	[[ $output == *"=== rtl diagnostic (PID 40001) ==="*"recorded OK:         1000"*"992 + 10 = 1000 + 1 + 1: OK"* ]]
+	output=$(sed -n '/^=== rtl diagnostic (3 processes) ===$/,$p' <<<"$output")
+	[ -n "$output" ]
 	grep -Eq '^  rank: +0 +1 +-$' <<<"$output"
 	grep -Eq '^  PID: +40001 +40002 +40003$' <<<"$output"
 	grep -Eq '^  signals injected: +990 +992 +0$' <<<"$output"
@@ -455,10 +457,11 @@ odd() { # odd FIXTURE STATEMENT QUESTION...: of the file so damaged there is an 
 	[ -z "$(grep '^  [a-z]' <<<"$output" | grep -v '^  check' | sed 's/  *-*[0-9].*//' | sort | uniq -d)" ]
 	# Where three processes have no room, each counter has a row in two panels of the terminal's width.
 	script -qec "stty cols 38; exec $rtl info --counters lossy.db" /dev/null </dev/null | tr -d '\r' >shown
-	sed -n '/^===/,/^  check: signals/p' shown | awk 'length > 38 { print; bad = 1 } END { exit bad }'
-	[ "$(grep -c '^  rank: ' shown)" -eq 2 ]
-	grep -Eq '^  signals injected: +990 +992$' shown
-	grep -Eq '^  signals injected: +0$' shown
+	sed -n '/^=== rtl diagnostic (3 /,/^  check: signals/p' shown >matrix
+	awk 'length > 38 { print; bad = 1 } END { exit bad }' matrix
+	[ "$(grep -c '^  rank: ' matrix)" -eq 2 ]
+	grep -Eq '^  signals injected: +990 +992$' matrix
+	grep -Eq '^  signals injected: +0$' matrix
 	sqlite3 lossy.db "UPDATE rtl_counter_base SET value = value + 1 WHERE name = 'signals_injected' AND process_id = 1"
 	apart "$rtl" info --counters lossy.db
 	grep -Eq '^  check: +DIFFERS +OK +OK$' <<<"$output"

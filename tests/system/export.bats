@@ -260,6 +260,10 @@ compare() {
 	run -7 "$rtl" run -f -o t.db --device soft --export chrome-json=none/t.json -- sh -c 'exit 7'
 }
 
+has_database_alone() {
+	[ "$(echo run*)" = "run run.db" ]
+}
+
 @test "rtl trace leaves a summary and a Chrome trace beside its database, as rocm-trace-lite does" {
 	run -0 --separate-stderr "$rtl" trace --device soft -o trace.db "$demo" --ranks 1 --steps 2
 	grep -Eq '^SIMULATED complete: ' <<<"${stderr_lines[-1]}"
@@ -280,9 +284,9 @@ compare() {
 	grep -Eq '^rtl: no summary beside .*rest.db; rtl summary shows it$' <<<"$stderr"
 	grep -Eq '^rtl: --export: failed; ' <<<"$stderr"
 	[ -s rest.db ]
-	# rtl run leaves the database alone.
+	# rtl run leaves the database alone. Its collector, which ends after it, removes its lock.
 	"$rtl" run --device soft -o run.db "$demo" --ranks 1 --steps 1
-	[ "$(echo run*)" = "run run.db" ]
+	wait_until has_database_alone
 }
 
 @test "kernels that a graph replays have the collective that was captured into it" {

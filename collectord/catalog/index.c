@@ -16,6 +16,10 @@
 #include "proto/names/schema.h"
 #include "proto/base/subordinate_uids.h"
 
+/* From here on tenants are containers (container.h), and no uids. */
+#define CONTAINER_TENANTS     0xc0000000u
+#define CONTAINER_TENANTS_SQL "0xc0000000"
+
 static const char index_schema[] =
 	"BEGIN IMMEDIATE;"
 	"CREATE TABLE IF NOT EXISTS session ("
@@ -182,11 +186,11 @@ static int count_tenants(struct index *index)
 	if (r == 0)
 		r = database_exec(index->db, "UPDATE session SET tenant = tenant_of(uid) "
 					     "WHERE tenant IS NOT tenant_of(uid) "
-					     "AND coalesce(tenant, 0) < 0xc0000000");
+					     "AND coalesce(tenant, 0) < " CONTAINER_TENANTS_SQL);
 	if (r == 0)
 		r = database_exec(index->db, "UPDATE removed SET tenant = tenant_of(uid) "
 					     "WHERE tenant IS NOT tenant_of(uid) "
-					     "AND coalesce(tenant, 0) < 0xc0000000");
+					     "AND coalesce(tenant, 0) < " CONTAINER_TENANTS_SQL);
 	return r;
 }
 
@@ -285,13 +289,25 @@ void index_say_changed(const struct index *index, const char *database)
 		index->changed(database, index->changed_data);
 }
 
-/* Copies the columns of @table that both databases have, whatever their versions. */
+/*
+ * Copies the rows of @tenant, with the columns of @table that both databases have, whatever their
+ * versions. Within a container every uid is the tenant's, so that the number in the row tells which
+ * rows are its own; of a version without that number no row is a container's.
+ */
 static int take_table(struct index *index, const char *table, uid_t tenant)
 {
 	CLEANUP(free_p) char *sql = NULL;
+	bool is_container = tenant >= CONTAINER_TENANTS;
 	sqlite3_stmt *columns = NULL;
 	const char *text;
-	int r = database_prepare(index->db, &columns,
+	int has_tenant = 0;
+	int r = index_number(index->db,
+		"SELECT count(*) FROM pragma_table_info(?1, 'other') WHERE name = 'tenant'", table,
+		&has_tenant);
+
+	if (r < 0 || (is_container && !has_tenant))
+		return r;
+	r = database_prepare(index->db, &columns,
 		"SELECT group_concat(name, ', ') FROM pragma_table_info(?1, 'main') WHERE name NOT "
 		"IN "
 		"('id', 'tenant') AND name IN (SELECT name FROM pragma_table_info(?1, 'other'))");
@@ -303,8 +319,11 @@ static int take_table(struct index *index, const char *table, uid_t tenant)
 	text = r == 0 ? (const char *)sqlite3_column_text(columns, 0) : NULL;
 	if (text && asprintf(&sql,
 			    "INSERT OR IGNORE INTO main.%s (%s, tenant) SELECT %s, tenant_of(uid) "
-			    "FROM other.%s WHERE tenant_of(uid) = %u",
-			    table, text, text, table, (unsigned)tenant) < 0)
+			    "FROM other.%s WHERE tenant_of(uid) = %u AND %s",
+			    table, text, text, table, (unsigned)tenant,
+			    is_container ? "tenant = tenant_of(uid)"
+			    : has_tenant ? "coalesce(tenant, 0) < " CONTAINER_TENANTS_SQL
+					 : "TRUE") < 0)
 		r = -ENOMEM;
 	else if (text)
 		r = database_exec(index->db, sql);

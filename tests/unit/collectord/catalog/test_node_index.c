@@ -20,6 +20,7 @@
 #include "collectord/catalog/index_removed.h"
 #include "collectord/catalog/node_index.h"
 #include "proto/base/limits.h"
+#include "proto/base/subordinate_uids.h"
 #include "proto/names/schema.h"
 
 #define TENANTS 2u
@@ -301,6 +302,52 @@ static void one_that_was_taken_away_is_to_be_opened_anew(void **state)
 	assert_int_equal(number(place, "SELECT count(*) FROM session"), 2);
 }
 
+static int count_sessions(const char *path)
+{
+	sqlite3 *db = NULL;
+	sqlite3_stmt *row = NULL;
+	int n = -1;
+
+	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_prepare_v2(db, "SELECT count(*) FROM session", -1, &row, NULL), SQLITE_OK);
+	if (sqlite3_step(row) == SQLITE_ROW)
+		n = sqlite3_column_int(row, 0);
+	sqlite3_finalize(row);
+	sqlite3_close(db);
+	return n;
+}
+
+/* All uids are a container's within it, but not the sessions that they have outside. */
+static void a_new_index_of_a_container_takes_over_its_own_sessions_alone(void **state)
+{
+	static const char own[] = "INSERT INTO session (database, name, uid, tenant, "
+				  "start_realtime_ns, complete) VALUES ('own.db', 'own', 0, "
+				  "3221225473, 1, 1)";
+	struct place *place = *state;
+	struct subuids *one = subuids_of_one(0xc0000001u);
+	struct index *index = NULL;
+	bool is_new;
+
+	put(place, 0, 1, "complete");
+	put(place, 1, 1, "complete");
+	copy_all(place);
+	assert_int_equal(sqlite3_exec(place->db, own, NULL, NULL, NULL), SQLITE_OK);
+	assert_non_null(one);
+	assert_int_equal(index_open(path_of(place, ".index-3221225473"), one, &index, &is_new), 0);
+	assert_int_equal(index_take_over(index, path_of(place, "index.db"), 0xc0000001u), 0);
+	index_close(index);
+	assert_int_equal(count_sessions(path_of(place, ".index-3221225473")), 1);
+	subuids_free(one);
+	assert_int_equal(unlink(path_of(place, ".index-3221225473")), 0);
+	/* Nor does the root of the node take what the root of a container has. */
+	place->tenants[0] = index_close(place->tenants[0]);
+	assert_int_equal(unlink(path_of(place, ".index-0")), 0);
+	open_tenant(place, 0);
+	assert_int_equal(index_take_over(place->tenants[0], path_of(place, "index.db"), 0), 0);
+	assert_int_equal(count_sessions(path_of(place, ".index-0")), 1);
+}
+
 /* The older version had no table of removed sessions. */
 static void a_new_index_takes_over_one_of_an_older_version(void **state)
 {
@@ -366,6 +413,9 @@ int main(void)
 			a_tenant_that_holds_its_index_is_passed_over, setup, teardown),
 		cmocka_unit_test_setup_teardown(
 			a_new_index_takes_over_what_the_node_knew_of_its_tenant, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			a_new_index_of_a_container_takes_over_its_own_sessions_alone, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(
 			a_new_index_takes_over_one_of_an_older_version, setup, teardown),
 		cmocka_unit_test_setup_teardown(

@@ -73,18 +73,19 @@ forbid() {
 	fi
 }
 
-forbid 'event2/|sqlite3\.h|sys/socket\.h' proto/*/*.[ch]
-forbid 'event2/|sqlite3\.h' shim/*/*.[ch]
+forbid 'event2/|event\.h|sqlite3(ext)?\.h|sys/socket\.h' $(find proto -name '*.[ch]')
+forbid 'event2/|event\.h|sqlite3(ext)?\.h' $(find shim -name '*.[ch]')
+forbid 'event2/|event\.h' $(find cli -name '*.[ch]')
 # Files of databases are read by cli/database and written by what converts formats.
-forbid 'event2/|sqlite3\.h' $(find cli -name '*.[ch]' ! -path 'cli/database/*' ! -path 'cli/export/*' \
+forbid 'sqlite3(ext)?\.h' $(find cli -name '*.[ch]' ! -path 'cli/database/*' ! -path 'cli/export/*' \
 	! -path 'cli/import/*') cli/*/command.c
 forbid 'protobuf-c|proto/wire/|stdio\.h|syslog\.h|pthread\.h' \
 	shim/capture/dispatch.[ch] shim/capture/shadow.[ch] shim/capture/intercept.[ch]
-forbid 'sqlite3\.h' collectord/main.c collectord/loop/*.[ch] collectord/service/*.[ch] collectord/channel/*.[ch] \
+forbid 'sqlite3(ext)?\.h' collectord/*.[ch] collectord/loop/*.[ch] collectord/service/*.[ch] collectord/channel/*.[ch] \
 	collectord/supervisor/*.[ch]
-forbid 'event2/|sys/socket\.h' collectord/store/*.[ch] collectord/recorder/*.[ch] collectord/ingest/*.[ch] \
+forbid 'event2/|event\.h|sys/socket\.h' collectord/store/*.[ch] collectord/recorder/*.[ch] collectord/ingest/*.[ch] \
 	collectord/catalog/*.[ch] collectord/db/*.[ch]
-forbid 'shim/|proto/|collectord/|cli/' tests/softgpu/*.[ch] tests/workload/*.[ch]
+forbid 'shim/|proto/|collectord/|cli/|[^>"]*\.\.' $(find tests/softgpu tests/workload -name '*.[ch]')
 # A wait that only yields does not let a thread of another scheduling class run on the same processor.
 if grep -nH 'sched_yield' $(find shim -name '*.[ch]' ! -path shim/base/wait.h); then
 	echo "lint.layers: a wait in the shim goes by shim/base/wait.h" >&2

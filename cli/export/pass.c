@@ -17,7 +17,7 @@
 #define CALL_NUMBER(id)	 ((id) & (((int64_t)1 << 40) - 1))
 #define SCHEMA_CALLS	 5
 #define SCHEMA_IMPORTS	 14
-#define SCHEMA_OP_INPUTS 17
+#define SCHEMA_OP_INPUTS 18
 /* Number of rows between two updates of the progress. */
 #define PROGRESS_ROWS	 (1u << 12)
 

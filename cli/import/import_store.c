@@ -46,9 +46,8 @@ static const char *const texts[IMPORT_STATEMENTS] = {
 		"WHERE id = ?1",
 	[IMPORT_OP_PUT] =
 		"INSERT INTO rtl_op_base (id, parent, tid, name_id, kind, start_ns, end_ns, "
-		"external_id, sequence, forward_tid, shapes_id, types_id, marker) "
-		"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
-	[IMPORT_OP_INPUTS_PUT] = "INSERT INTO rtl_op_inputs (id, text_id) VALUES (?1, ?2)",
+		"external_id, sequence, forward_tid, shapes_id, types_id, marker, inputs_id) "
+		"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
 	[IMPORT_CALL_PUT] =
 		"INSERT INTO rtl_call_base (id, process_id, parent, tid, api_id, start_ns, end_ns, "
 		"result, stream, marker, arguments, graph_launch) "

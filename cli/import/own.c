@@ -128,14 +128,13 @@ static const char *const moves[] = {
 	", number, tid, submit_ns, bytes, how, direction, "
 	"source_gpuId, target_gpuId, engine, call, marker, start_ns, end_ns FROM "
 	"other.rtl_copy_base",
-	"INSERT INTO main.rtl_op_base SELECT " CALL("id") ", parent, tid, " TEXT(
-		"name_id") ", kind, start_ns, "
-			   "end_ns, external_id, sequence, forward_tid, " TEXT(
-				   "shapes_id") ", " TEXT("types_id") ", marker "
-								      "FROM other.rtl_op_base",
-	"INSERT INTO main.rtl_op_inputs SELECT " CALL("id") ", " TEXT(
-		"text_id") " FROM "
-			   "other.rtl_op_inputs",
+	"INSERT INTO main.rtl_op_base (id, parent, tid, name_id, kind, start_ns, end_ns, "
+	"external_id, sequence, forward_tid, shapes_id, types_id, marker, inputs_id) "
+	"SELECT " CALL("id") ", parent, tid, " TEXT(
+		"name_id") ", kind, start_ns, end_ns, "
+			   "external_id, sequence, forward_tid, " TEXT("shapes_id") ", " TEXT(
+				   "types_id") ", marker, " TEXT("inputs_id") " FROM "
+									      "other.rtl_op_base",
 	"INSERT OR IGNORE INTO main.rtl_category SELECT * FROM other.rtl_category WHERE origin = "
 	"'user'",
 };

@@ -191,8 +191,7 @@ static int put_op(struct writing *w, const struct trace_host *host)
 	const struct trace_detail *detail =
 		host->detail == TRACE_NONE ? &none : w->p->details + host->detail;
 	struct import_store *store = w->p->store;
-	sqlite3_stmt *put = store->at[IMPORT_OP_PUT], *inputs = store->at[IMPORT_OP_INPUTS_PUT];
-	int r;
+	sqlite3_stmt *put = store->at[IMPORT_OP_PUT];
 
 	sqlite3_bind_int64(put, 1, ROW_ID(w->p, host->number));
 	import_bind(put, 2, host->op != 0, host->op);
@@ -207,13 +206,9 @@ static int put_op(struct writing *w, const struct trace_host *host)
 	import_bind(put, 11, detail->shapes != 0, detail->shapes);
 	import_bind(put, 12, detail->types != 0, detail->types);
 	import_bind(put, 13, host->range != 0, host->range);
+	import_bind(put, 14, detail->inputs != 0, detail->inputs);
 	store->counts.ops++;
-	r = database_run(put);
-	if (r < 0 || !detail->inputs)
-		return r;
-	sqlite3_bind_int64(inputs, 1, ROW_ID(w->p, host->number));
-	sqlite3_bind_int64(inputs, 2, detail->inputs);
-	return database_run(inputs);
+	return database_run(put);
 }
 
 static int put_call(struct writing *w, const struct trace_host *host)

@@ -101,12 +101,11 @@ class Random:
             start, optional = self.time(), lambda value: self.rng.choice((None, value))
             shapes, types = optional('[[2, 3], [], [[4], [5]]]'), optional('["float", "", "TensorList"]')
             inputs = optional('["", "[1, 2]", ""]')
-            self.db.execute("INSERT INTO rtl_op_base VALUES (?, NULL, ?, ?, 'op', ?, ?, ?, ?, ?, ?, ?, NULL)",
+            self.db.execute("INSERT INTO rtl_op_base VALUES (?, NULL, ?, ?, 'op', ?, ?, ?, ?, ?, ?, ?, NULL, ?)",
                             (at << 40 | number, self.rng.choice((7, 8)), text(self.db, self.rng.choice(NAMES)), start,
                              start + self.rng.randrange(100_000), optional(number + 5), optional(number), optional(8),
-                             shapes and text(self.db, shapes), types and text(self.db, types)))
-            if inputs:
-                self.db.execute("INSERT INTO rtl_op_inputs VALUES (?, ?)", (at << 40 | number, text(self.db, inputs)))
+                             shapes and text(self.db, shapes), types and text(self.db, types),
+                             inputs and text(self.db, inputs)))
 
     def copies(self, at, calls):
         for number in range(1, self.rng.randrange(12) + 1):

@@ -132,13 +132,13 @@ SELECT s.id, s.string FROM rocpd_string s
 WHERE s.id IN (SELECT op_id FROM rtl_collective_import) AND s.id NOT IN (SELECT id FROM rtl_api);
 
 -- query export_ops_with_inputs
--- since 17
+-- since 18
 -- Every operation of a framework, outer ones first: numbers are given as they begin.
 SELECT o.id >> 40, o.tid, o.start_ns, o.end_ns, n.string, o.kind, o.external_id, o.sequence, o.forward_tid, s.string,
 	t.string, v.string
 FROM rtl_op_base o JOIN rocpd_string n ON n.id = o.name_id
 LEFT JOIN rocpd_string s ON s.id = o.shapes_id LEFT JOIN rocpd_string t ON t.id = o.types_id
-LEFT JOIN rtl_op_inputs i ON i.id = o.id LEFT JOIN rocpd_string v ON v.id = i.text_id ORDER BY o.id;
+LEFT JOIN rocpd_string v ON v.id = o.inputs_id ORDER BY o.id;
 
 -- query export_samples
 -- since 2

@@ -38,17 +38,16 @@ FROM rtl_kernel_base k JOIN rocpd_string s ON s.id = k.id ORDER BY k.id;
 SELECT shape_id, start, duration, submit, tid, marker, call FROM rtl_dispatch;
 
 -- query tree_op_inputs
--- since 17
+-- since 18
 -- Every operation with the ids of its name and of what its inputs are, outer ones first.
-SELECT o.id, o.name_id, ifnull(o.shapes_id, 0), ifnull(o.types_id, 0), ifnull(i.text_id, 0)
-FROM rtl_op_base o LEFT JOIN rtl_op_inputs i ON i.id = o.id ORDER BY o.id;
+SELECT id, name_id, ifnull(shapes_id, 0), ifnull(types_id, 0), ifnull(inputs_id, 0) FROM rtl_op_base ORDER BY id;
 
 -- query tree_op_kinds
--- since 17
+-- since 18
 -- Operations that differ in their names or their inputs, sorted by the ids of these.
 SELECT o.*, n.string, s.string, t.string, v.string
-FROM (SELECT DISTINCT b.name_id AS name, ifnull(b.shapes_id, 0) AS shapes, ifnull(b.types_id, 0) AS types,
-		ifnull(i.text_id, 0) AS inputs
-	FROM rtl_op_base b LEFT JOIN rtl_op_inputs i ON i.id = b.id) o JOIN rocpd_string n ON n.id = o.name
+FROM (SELECT DISTINCT name_id AS name, ifnull(shapes_id, 0) AS shapes, ifnull(types_id, 0) AS types,
+		ifnull(inputs_id, 0) AS inputs
+	FROM rtl_op_base) o JOIN rocpd_string n ON n.id = o.name
 LEFT JOIN rocpd_string s ON s.id = o.shapes LEFT JOIN rocpd_string t ON t.id = o.types
 LEFT JOIN rocpd_string v ON v.id = o.inputs ORDER BY o.name, o.shapes, o.types, o.inputs;

@@ -65,6 +65,37 @@ static void a_new_file_is_what_the_migrations_make(void **state)
 	assert_string_equal(harness_text(h->path, "PRAGMA integrity_check"), "ok");
 }
 
+/* Schema 18 moved them out of a table of their own. */
+static void inputs_of_operations_outlive_a_migration(void **state)
+{
+	sqlite3 *db;
+
+	(void)state;
+	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+	for (const struct migration *m = migrations; m->version; m++) {
+		assert_int_equal(sqlite3_exec(db, m->sql, NULL, NULL, NULL), SQLITE_OK);
+		if (m->version == 17)
+			assert_int_equal(
+				sqlite3_exec(db,
+					"INSERT INTO rocpd_string VALUES (901, 'aten::conv2d'), "
+					"(902, '[\"1\"]'); INSERT INTO rtl_process (id, "
+					"session_id, "
+					"pid, start_ns, boot_id, uid, token, start_time) VALUES "
+					"(1, 1, 7, 0, 'b', 0, 't', 0); INSERT INTO rtl_op_base "
+					"(id, "
+					"tid, name_id, kind, start_ns, end_ns) VALUES "
+					"((1 << 40) + 1, 7, 901, 'op', 1, 2), "
+					"((1 << 40) + 2, 7, 901, 'op', 3, 4); INSERT INTO "
+					"rtl_op_inputs VALUES ((1 << 40) + 2, 902)",
+					NULL, NULL, NULL),
+				SQLITE_OK);
+	}
+	assert_int_equal(count_rows(db, "SELECT count(*) FROM rtl_op"), 2);
+	assert_int_equal(count_rows(db, "SELECT op_id FROM rtl_op WHERE inputs = '[\"1\"]'"), 2);
+	assert_int_equal(count_rows(db, "SELECT op_id FROM rtl_op WHERE inputs IS NULL"), 1);
+	sqlite3_close(db);
+}
+
 /* The callback that reports the file finds it whole under its name; times counts the calls. */
 struct made {
 	const char *path;
@@ -103,8 +134,7 @@ static void a_name_is_given_to_a_whole_file_alone(void **state)
 	assert_int_equal(migrate_make_file(h->path, 0600, count_made, &made), -EEXIST);
 	assert_int_equal(made.times, 1);
 	assert_int_equal(harness_number(h->path, "PRAGMA user_version"), 1);
-	assert_int_equal(
-		migrate_make_file("/proc/job.db", 0600, count_made, &made), -EOPNOTSUPP);
+	assert_int_equal(migrate_make_file("/proc/job.db", 0600, count_made, &made), -EOPNOTSUPP);
 	assert_int_equal(migrate_make_file("/none/job.db", 0600, count_made, &made), -ENOENT);
 	assert_int_equal(made.times, 1);
 }
@@ -257,6 +287,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
 			a_new_file_is_what_the_migrations_make, harness_setup, harness_teardown),
+		cmocka_unit_test(inputs_of_operations_outlive_a_migration),
 		cmocka_unit_test_setup_teardown(
 			a_name_is_given_to_a_whole_file_alone, harness_setup, harness_teardown),
 		cmocka_unit_test_setup_teardown(a_file_that_fails_to_be_synced_goes_and_no_other,
@@ -267,8 +298,8 @@ int main(void)
 			a_new_file_is_made_before_it_is_open, harness_setup, harness_teardown),
 		cmocka_unit_test_setup_teardown(
 			a_taken_name_is_no_new_file, harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(what_took_the_place_of_a_new_file_stays,
-			harness_setup, harness_teardown),
+		cmocka_unit_test_setup_teardown(
+			what_took_the_place_of_a_new_file_stays, harness_setup, harness_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

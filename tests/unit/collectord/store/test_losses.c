@@ -218,7 +218,7 @@ static void losses_of_before_are_kept(void **state)
 			"CREATE VIEW rtl_metric AS SELECT 1; "
 			"CREATE VIEW rtl_account AS SELECT 1; "
 			"DROP VIEW rtl_graph_collective_kernel; "
-			"DROP TABLE rtl_op_inputs; DROP TABLE rtl_op_base; DROP TABLE rtl_import; "
+			"DROP TABLE rtl_op_base; DROP TABLE rtl_import; "
 			"ALTER TABLE rtl_process DROP COLUMN import_id; "
 			"DROP TABLE rtl_session_clock; DROP TABLE rtl_metric_step; "
 			"DROP TABLE rtl_call_import; DROP TABLE rtl_collective_import; "

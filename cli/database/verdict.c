@@ -71,7 +71,7 @@ static int read_imports(struct query *query, struct completeness *c)
 	return 0;
 }
 
-/* Must count as the collector does (collectord/ingest/verdict.c), so that both print the same. */
+/* Must count as the collector does (collectord/ingest/completeness/verdict.c), so that both print the same. */
 static void add_loss(struct verdict *v, const char *reason, uint64_t count)
 {
 	struct completeness *c = &v->counts;

@@ -13,7 +13,7 @@
 
 #include "cli/output/unfinished.h"
 #include "collectord/db/text.h"
-#include "collectord/ingest/verdict.h"
+#include "collectord/ingest/completeness/verdict.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 #include "proto/names/schema.h"

@@ -14,10 +14,10 @@
 #include "collectord/recorder/drain.h"
 #include "collectord/recorder/in_flight.h"
 #include "collectord/catalog/index.h"
-#include "collectord/ingest/process.h"
+#include "collectord/ingest/process/process.h"
 #include "collectord/db/quota.h"
 #include "collectord/store/store.h"
-#include "collectord/ingest/verdict.h"
+#include "collectord/ingest/completeness/verdict.h"
 #include "collectord/db/writer.h"
 
 /* Demangling may need 16 MiB of the stack (text.c); pages cost only when they are used. */

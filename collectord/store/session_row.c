@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "collectord/db/database.h"
-#include "collectord/ingest/ranks.h"
+#include "collectord/ingest/process/ranks.h"
 #include "collectord/store/internal.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collectord/ingest/process.h"
+#include "collectord/ingest/process/process.h"
 #include "collectord/db/writer.h"
 #include "proto/wire/msg.h"
 

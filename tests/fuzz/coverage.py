@@ -36,19 +36,19 @@ PARSERS = {
 # What a target is there for; what else it reaches is the others' merit.
 MEANT = {
     "frames": "proto/wire/frame proto/wire/msg",
-    "defines": "collectord/ingest/definitions collectord/db/intern collectord/ingest/recording_intervals",
-    "dispatches": "collectord/ingest/ingest collectord/ingest/process_clock",
+    "defines": "collectord/ingest/process/definitions collectord/db/intern collectord/ingest/process/recording_intervals",
+    "dispatches": "collectord/ingest/ingest collectord/ingest/process/process_clock",
     "markers": "collectord/ingest/markers collectord/ingest/step_metrics",
-    "counters": "collectord/ingest/ledger collectord/ingest/losses",
-    "anchors": "collectord/ingest/process_clock collectord/ingest/tick_conversion",
+    "counters": "collectord/ingest/completeness/ledger collectord/ingest/completeness/losses",
+    "anchors": "collectord/ingest/process/process_clock collectord/ingest/process/tick_conversion",
     "copies": "collectord/ingest/copies proto/names/copies",
     "host_calls": "collectord/ingest/calls collectord/ingest/call_arguments",
     "collectives": "collectord/ingest/calls proto/names/collectives",
     "recorder": "collectord/recorder/drain collectord/recorder/drain_events collectord/recorder/drain_slots "
                 "collectord/recorder/counters collectord/recorder/reader",
     "peers": "collectord/loop/peer collectord/loop/shim_peer collectord/loop/queries collectord/loop/runner",
-    "sessions": "collectord/ingest/process collectord/store/open_session collectord/store/session_row collectord/db/database",
-    "hello": "collectord/loop/admission collectord/loop/shim_peer collectord/ingest/process",
+    "sessions": "collectord/ingest/process/process collectord/store/open_session collectord/store/session_row collectord/db/database",
+    "hello": "collectord/loop/admission collectord/loop/shim_peer collectord/ingest/process/process",
     "requests": "collectord/loop/ctl collectord/loop/runner collectord/loop/queries",
     "settings": "cli/trace/category_file collectord/service/config collectord/loop/control_memory "
                 "collectord/service/limit_options proto/settings/selection proto/settings/environment",

@@ -117,7 +117,7 @@ inline end_instance(prog)
 
 /* ---- collectord/store/store.c: run_batch() and what it calls; each is one transaction ---- */
 
-/* collectord/ingest/process.c: process_open() */
+/* collectord/ingest/process/process.c: process_open() */
 inline open_process(prog)
 {
 	if

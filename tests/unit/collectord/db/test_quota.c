@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectord/ingest/process.h"
+#include "collectord/ingest/process/process.h"
 #include "collectord/db/quota.h"
 #include "collectord/recorder/counters.h"
 #include "proto/base/limits.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectord/ingest/losses.h"
+#include "collectord/ingest/completeness/losses.h"
 #include "collectord/db/writer.h"
 #include "proto/base/clock.h"
 #include "tests/unit/collectord/store/harness.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collectord/ingest/verdict.h"
+#include "collectord/ingest/completeness/verdict.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collectord/ingest/recording_intervals.h"
+#include "collectord/ingest/process/recording_intervals.h"
 
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collectord/ingest/ranks.h"
+#include "collectord/ingest/process/ranks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 #include "collectord/db/database.h"
 #include "collectord/db/text.h"
-#include "collectord/ingest/process.h"
+#include "collectord/ingest/process/process.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collectord/ingest/tick_conversion.h"
+#include "collectord/ingest/process/tick_conversion.h"
 
 #include <errno.h>
 #include <string.h>

@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "collectord/ingest/definitions.h"
-#include "collectord/ingest/ledger.h"
-#include "collectord/ingest/process_clock.h"
+#include "collectord/ingest/process/definitions.h"
+#include "collectord/ingest/completeness/ledger.h"
+#include "collectord/ingest/process/process_clock.h"
 #include "collectord/db/writer.h"
 
 struct rank_said;

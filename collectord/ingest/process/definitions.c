@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collectord/ingest/definitions.h"
+#include "collectord/ingest/process/definitions.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "collectord/db/hash.h"
-#include "collectord/ingest/losses.h"
+#include "collectord/ingest/completeness/losses.h"
 #include "collectord/db/quota.h"
 #include "collectord/db/statements.h"
 #include "proto/names/counters.h"

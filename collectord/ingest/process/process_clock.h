@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collectord/ingest/tick_conversion.h"
+#include "collectord/ingest/process/tick_conversion.h"
 
 struct process;
 struct writer;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collectord/ingest/losses.h"
+#include "collectord/ingest/completeness/losses.h"
 
 #include <errno.h>
 #include <stdlib.h>

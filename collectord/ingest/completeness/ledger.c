@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collectord/ingest/ledger.h"
+#include "collectord/ingest/completeness/ledger.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "collectord/ingest/process_clock.h"
+#include "collectord/ingest/process/process_clock.h"
 
 #include "collectord/db/database.h"
-#include "collectord/ingest/process.h"
+#include "collectord/ingest/process/process.h"
 #include "collectord/db/writer.h"
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"

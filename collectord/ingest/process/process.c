@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collectord/ingest/process.h"
+#include "collectord/ingest/process/process.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "collectord/db/database.h"
-#include "collectord/ingest/ranks.h"
-#include "collectord/ingest/recording_intervals.h"
+#include "collectord/ingest/process/ranks.h"
+#include "collectord/ingest/process/recording_intervals.h"
 #include "collectord/db/text.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"

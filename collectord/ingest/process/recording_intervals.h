@@ -5,7 +5,7 @@
  * them are sent with every connection and once more at its death; existing rows do not change.
  * Store thread, in the open transaction.
  */
-#include "collectord/ingest/process.h"
+#include "collectord/ingest/process/process.h"
 
 /* Called after a ROLLBACK and at the start. database_errno(). */
 int recording_reload(struct writer *writer, struct process *process);

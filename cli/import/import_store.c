@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cli/output/unfinished.h"
-#include "collectord/db/text.h"
+#include "collectord/db/rows/text.h"
 #include "collectord/ingest/completeness/verdict.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"

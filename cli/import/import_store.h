@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "cli/import/trace_file.h"
-#include "collectord/db/writer.h"
+#include "collectord/db/rows/writer.h"
 
 /* The origin of the times of a file. */
 enum import_clock { IMPORT_REALTIME, IMPORT_BOOTTIME, IMPORT_UNKNOWN, IMPORT_CLOCKS };

@@ -10,15 +10,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collectord/db/checkpoint.h"
+#include "collectord/db/rows/checkpoint.h"
 #include "collectord/recorder/drain.h"
 #include "collectord/recorder/in_flight.h"
 #include "collectord/catalog/index.h"
 #include "collectord/ingest/process/process.h"
-#include "collectord/db/quota.h"
+#include "collectord/db/rows/quota.h"
 #include "collectord/store/store.h"
 #include "collectord/ingest/completeness/verdict.h"
-#include "collectord/db/writer.h"
+#include "collectord/db/rows/writer.h"
 
 /* Demangling may need 16 MiB of the stack (text.c); pages cost only when they are used. */
 #define STORE_STACK_BYTES	 (64u << 20)

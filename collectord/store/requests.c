@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "collectord/store/internal.h"
-#include "collectord/db/text.h"
+#include "collectord/db/rows/text.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 

@@ -36,7 +36,7 @@ PARSERS = {
 # What a target is there for; what else it reaches is the others' merit.
 MEANT = {
     "frames": "proto/wire/frame proto/wire/msg",
-    "defines": "collectord/ingest/process/definitions collectord/db/intern collectord/ingest/process/recording_intervals",
+    "defines": "collectord/ingest/process/definitions collectord/db/rows/intern collectord/ingest/process/recording_intervals",
     "dispatches": "collectord/ingest/ingest collectord/ingest/process/process_clock",
     "markers": "collectord/ingest/markers collectord/ingest/step_metrics",
     "counters": "collectord/ingest/completeness/ledger collectord/ingest/completeness/losses",
@@ -53,7 +53,7 @@ MEANT = {
     "settings": "cli/trace/category_file collectord/service/config collectord/loop/control_memory "
                 "collectord/service/limit_options proto/settings/selection proto/settings/environment",
     "config": "proto/settings/config_file",
-    "texts": "cli/output/html cli/output/table cli/base/escape collectord/ingest/step_metrics collectord/db/text",
+    "texts": "cli/output/html cli/output/table cli/base/escape collectord/ingest/step_metrics collectord/db/rows/text",
     "database": "collectord/db/damaged_file collectord/catalog/index collectord/db/migrate collectord/store/recover "
                 "collectord/store/open_session collectord/store/session_row collectord/db/wal",
     "readers": "cli/database/query cli/database/file",

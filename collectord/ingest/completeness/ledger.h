@@ -12,8 +12,8 @@
 
 #include "collectord/db/hash.h"
 #include "collectord/ingest/completeness/losses.h"
-#include "collectord/db/quota.h"
-#include "collectord/db/statements.h"
+#include "collectord/db/rows/quota.h"
+#include "collectord/db/rows/statements.h"
 #include "proto/names/counters.h"
 #include "proto/wire/rtl.pb-c.h"
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collectord/db/statements.h"
+#include "collectord/db/rows/statements.h"
 #include "proto/base/limits.h"
 
 /* rtl_loss_interval_base.queueId for losses of a whole process. */

@@ -4,7 +4,7 @@
  * Determines whether a session is complete. It is summed from the database, so that it does not
  * depend on anything in memory. Store thread.
  */
-#include "collectord/db/writer.h"
+#include "collectord/db/rows/writer.h"
 #include "proto/names/completeness.h"
 
 /*

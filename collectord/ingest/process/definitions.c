@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectord/db/text.h"
+#include "collectord/db/rows/text.h"
 #include "proto/base/limits.h"
 
 #define UNKNOWN_KERNEL "<unknown kernel>"

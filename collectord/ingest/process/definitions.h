@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collectord/db/intern.h"
+#include "collectord/db/rows/intern.h"
 #include "proto/wire/rtl.pb-c.h"
 
 struct ledger_queue;

@@ -9,7 +9,7 @@
 #include "collectord/db/database.h"
 #include "collectord/ingest/process/ranks.h"
 #include "collectord/ingest/process/recording_intervals.h"
-#include "collectord/db/text.h"
+#include "collectord/db/rows/text.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"

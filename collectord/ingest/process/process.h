@@ -12,7 +12,7 @@
 #include "collectord/ingest/process/definitions.h"
 #include "collectord/ingest/completeness/ledger.h"
 #include "collectord/ingest/process/process_clock.h"
-#include "collectord/db/writer.h"
+#include "collectord/db/rows/writer.h"
 
 struct rank_said;
 

@@ -3,7 +3,7 @@
 
 #include "collectord/db/database.h"
 #include "collectord/ingest/process/process.h"
-#include "collectord/db/writer.h"
+#include "collectord/db/rows/writer.h"
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "collectord/db/database.h"
-#include "collectord/db/text.h"
+#include "collectord/db/rows/text.h"
 #include "collectord/ingest/process/process.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"

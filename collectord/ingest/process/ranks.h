@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "collectord/db/writer.h"
+#include "collectord/db/rows/writer.h"
 #include "proto/wire/msg.h"
 
 struct process;

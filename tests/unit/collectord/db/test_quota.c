@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "collectord/ingest/process/process.h"
-#include "collectord/db/quota.h"
+#include "collectord/db/rows/quota.h"
 #include "collectord/recorder/counters.h"
 #include "proto/base/limits.h"
 #include "proto/base/subordinate_uids.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "collectord/ingest/completeness/losses.h"
-#include "collectord/db/writer.h"
+#include "collectord/db/rows/writer.h"
 #include "proto/base/clock.h"
 #include "tests/unit/collectord/store/harness.h"
 

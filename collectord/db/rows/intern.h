@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collectord/db/quota.h"
-#include "collectord/db/statements.h"
+#include "collectord/db/rows/quota.h"
+#include "collectord/db/rows/statements.h"
 
 /* The name that is stored in place of names past SESSION_NAMES_MAX or past the quota of the
  * user. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collectord/db/text.h"
+#include "collectord/db/rows/text.h"
 
 #include <libiberty/demangle.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collectord/db/quota.h"
+#include "collectord/db/rows/quota.h"
 
 #include <stdlib.h>
 

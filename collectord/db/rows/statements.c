@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collectord/db/statements.h"
+#include "collectord/db/rows/statements.h"
 
 #include "collectord/db/database.h"
 

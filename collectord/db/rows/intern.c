@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collectord/db/intern.h"
+#include "collectord/db/rows/intern.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "collectord/db/database.h"
-#include "collectord/db/row_feed.h"
+#include "collectord/db/rows/row_feed.h"
 #include "collectord/db/hash.h"
-#include "collectord/db/text.h"
+#include "collectord/db/rows/text.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 

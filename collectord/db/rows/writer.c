@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collectord/db/writer.h"
+#include "collectord/db/rows/writer.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "collectord/db/damaged_file.h"
-#include "collectord/db/checkpoint.h"
+#include "collectord/db/rows/checkpoint.h"
 #include "collectord/db/database.h"
 #include "collectord/db/wal.h"
 #include "proto/base/fault.h"

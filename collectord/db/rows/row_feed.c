@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collectord/db/row_feed.h"
+#include "collectord/db/rows/row_feed.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -8,10 +8,10 @@
 #include <stdint.h>
 
 #include "collectord/db/database.h"
-#include "collectord/db/row_feed.h"
-#include "collectord/db/intern.h"
-#include "collectord/db/quota.h"
-#include "collectord/db/statements.h"
+#include "collectord/db/rows/row_feed.h"
+#include "collectord/db/rows/intern.h"
+#include "collectord/db/rows/quota.h"
+#include "collectord/db/rows/statements.h"
 #include "proto/wire/msg.h"
 
 struct writer {

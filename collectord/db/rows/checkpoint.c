@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "collectord/db/checkpoint.h"
+#include "collectord/db/rows/checkpoint.h"
 
 #include "collectord/db/database.h"
 #include "collectord/db/wal.h"
-#include "collectord/db/writer.h"
+#include "collectord/db/rows/writer.h"
 #include "proto/base/clock.h"
 #include "proto/base/fault.h"
 #include "proto/base/limits.h"

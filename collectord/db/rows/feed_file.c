@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "collectord/db/feed_file.h"
+#include "collectord/db/rows/feed_file.h"
 
 #include <errno.h>
 #include <pthread.h>

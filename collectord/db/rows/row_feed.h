@@ -9,7 +9,7 @@
 #include <sqlite3.h>
 #include <stdint.h>
 
-#include "collectord/db/feed_file.h"
+#include "collectord/db/rows/feed_file.h"
 
 #define FEED_ROWS_MAX	 FEED_FILE_ROWS
 /* A database that stores at most this many rows at a time keeps memory for no more. */

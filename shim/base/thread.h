@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "proto/base/limits.h"
-#include "shim/base/communicators.h"
+#include "shim/base/process/communicators.h"
 #include "shim/base/gate.h"
 
 #define MARKER_DEPTH_MAX 32u /* nested ranges of one thread that are recorded */

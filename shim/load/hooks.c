@@ -10,7 +10,7 @@
 #include "shim/hsa/host_rings.h"
 #include "shim/hsa/ipc.h"
 #include "shim/capture/submitter.h"
-#include "shim/base/process_rank.h"
+#include "shim/base/process/process_rank.h"
 #include "shim/record/rank_changes.h"
 #include "shim/capture/shadow.h"
 #include "shim/base/log.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "shim/capture/intercept.h"
-#include "shim/base/loaded_library.h"
+#include "shim/base/process/loaded_library.h"
 #include "shim/capture/shadow.h"
 
 /* HSA_AMD_SYSTEM_INFO_BUILD_VERSION, which the headers we build with lack. */

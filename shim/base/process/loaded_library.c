@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "shim/base/loaded_library.h"
+#include "shim/base/process/loaded_library.h"
 
 #include <errno.h>
 #include <link.h>

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "proto/settings/rank.h"
-#include "shim/base/communicators.h"
+#include "shim/base/process/communicators.h"
 
 struct process_rank {
 	struct rank_info declared; /* from the environment */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "shim/base/process_rank.h"
+#include "shim/base/process/process_rank.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "shim/base/communicators.h"
+#include "shim/base/process/communicators.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "shim/base/identity.h"
+#include "shim/base/process/identity.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "cli/trace/categories.h"
-#include "cli/database/exit_text.h"
+#include "cli/database/session/exit_text.h"
 #include "cli/trace/graph_replays.h"
 #include "cli/trace/id_map.h"
 #include "cli/database/query.h"

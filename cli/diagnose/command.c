@@ -7,7 +7,7 @@
 #include "cli/base/command.h"
 #include "cli/diagnose/diagnose.h"
 #include "cli/import/import.h"
-#include "cli/database/verb.h"
+#include "cli/database/session/verb.h"
 #include "cli/trace/steps.h"
 #include "proto/base/cleanup.h"
 

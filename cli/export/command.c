@@ -7,7 +7,7 @@
 #include "cli/base/message.h"
 #include "cli/base/wrapping.h"
 #include "cli/base/options.h"
-#include "cli/database/verb.h"
+#include "cli/database/session/verb.h"
 #include "cli/export/pass.h"
 #include "proto/base/cleanup.h"
 

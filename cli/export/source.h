@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "cli/database/query.h"
-#include "cli/database/verdict.h"
+#include "cli/database/session/verdict.h"
 #include "cli/trace/id_map.h"
 #include "proto/settings/selection.h"
 

@@ -16,7 +16,7 @@
 #include "cli/collectives/straggler.h"
 #include "cli/database/query.h"
 #include "cli/reason/rule_table.h"
-#include "cli/database/verdict.h"
+#include "cli/database/session/verdict.h"
 
 #define REASON_TEXT_BYTES 384
 #define REASON_HINT_BYTES 256

@@ -15,7 +15,7 @@
 #include "cli/database/query.h"
 #include "cli/reason/reason.h"
 #include "cli/base/message.h"
-#include "cli/database/verdict.h"
+#include "cli/database/session/verdict.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"

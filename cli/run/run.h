@@ -18,7 +18,7 @@
 #include "cli/run/gpu_watch.h"
 #include "cli/run/selection_options.h"
 #include "cli/collector/client.h"
-#include "cli/database/verdict.h"
+#include "cli/database/session/verdict.h"
 #include "cli/run/job_environment.h"
 #include "cli/run/run_export.h"
 #include "proto/settings/rank.h"

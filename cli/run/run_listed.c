@@ -2,7 +2,7 @@
 /*
  * A private run lies where its user wanted it, so rtl ls would not find it. A link with the name of
  * its session in $XDG_STATE_HOME/rtl/private is the index: verbs find the file by it as they find
- * those of a store (cli/database/find_session.c). Files are not looked at, as one of them may lie
+ * those of a store (cli/database/session/find_session.c). Files are not looked at, as one of them may lie
  * on a server that does not answer; the oldest links go. Nothing here stops a job, and nothing is
  * said.
  */
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/database/find_session.h"
+#include "cli/database/session/find_session.h"
 #include "cli/run/run.h"
 #include "proto/base/cleanup.h"
 

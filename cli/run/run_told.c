@@ -9,7 +9,7 @@
 
 #include "cli/collector/ask_all.h"
 #include "cli/run/run.h"
-#include "cli/database/verdict.h"
+#include "cli/database/session/verdict.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 

@@ -14,7 +14,7 @@
 #include "cli/trace/breakdown.h"
 #include "cli/trace/replicas.h"
 #include "cli/timeline/process_gpus.h"
-#include "cli/database/verdict.h"
+#include "cli/database/session/verdict.h"
 #include "proto/settings/selection.h"
 
 /* What the titles of the tables mean, for the help and for tooltips (cli/output/titles.h). */

@@ -13,7 +13,7 @@
 
 #include "cli/collectives/collectives.h"
 #include "cli/database/query.h"
-#include "cli/database/verdict.h"
+#include "cli/database/session/verdict.h"
 #include "cli/output/table.h"
 #include "cli/trace/breakdown.h"
 #include "cli/trace/id_map.h"

@@ -19,7 +19,7 @@
 #include "cli/trace/kernel_totals.h"
 #include "cli/database/query.h"
 #include "cli/database/query_text.h"
-#include "cli/database/verdict.h"
+#include "cli/database/session/verdict.h"
 #include "proto/names/schema.h"
 
 static char folder[] = "/tmp/rtl-query-XXXXXX";

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "cli/database/verb.h"
+#include "cli/database/session/verb.h"
 
 #include <stdlib.h>
 
 #include "cli/base/command.h"
-#include "cli/database/find_session.h"
+#include "cli/database/session/find_session.h"
 #include "cli/base/message.h"
 #include "proto/base/cleanup.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/database/verdict.h"
+#include "cli/database/session/verdict.h"
 
 #include <errno.h>
 #include <inttypes.h>

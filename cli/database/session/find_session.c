@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/database/find_session.h"
+#include "cli/database/session/find_session.h"
 
 #include <errno.h>
 #include <glob.h>

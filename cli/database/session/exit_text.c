@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/database/exit_text.h"
+#include "cli/database/session/exit_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "cli/base/options.h"
 #include "cli/database/query.h"
 #include "cli/output/table.h"
-#include "cli/database/verdict.h"
+#include "cli/database/session/verdict.h"
 
 struct verb {
 	const char *name; /* FILE or SESSION; NULL for the newest */

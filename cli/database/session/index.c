@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/database/index.h"
+#include "cli/database/session/index.h"
 
 #include <limits.h>
 #include <sqlite3.h>

@@ -9,8 +9,8 @@
 #include "cli/base/message.h"
 #include "cli/base/progress.h"
 #include "cli/base/wrapping.h"
-#include "cli/trace/categories.h"
-#include "cli/trace/graph_replays.h"
+#include "cli/trace/kernels/categories.h"
+#include "cli/trace/kernels/graph_replays.h"
 #include "proto/base/cleanup.h"
 
 /* Host calls have numbers of 40 bits within a process. */

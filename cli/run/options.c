@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/trace/category_file.h"
+#include "cli/trace/kernels/category_file.h"
 #include "cli/base/options.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"

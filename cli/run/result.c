@@ -11,7 +11,7 @@
 
 #include "cli/base/color.h"
 #include "cli/base/command.h"
-#include "cli/trace/kernel_totals.h"
+#include "cli/trace/kernels/kernel_totals.h"
 #include "cli/database/query.h"
 #include "cli/reason/reason.h"
 #include "cli/base/message.h"

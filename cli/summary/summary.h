@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "cli/database/session/exit_text.h"
-#include "cli/trace/kernel_totals.h"
+#include "cli/trace/kernels/kernel_totals.h"
 #include "cli/trace/replicas.h"
 #include "cli/database/query.h"
 #include "cli/reason/reason.h"

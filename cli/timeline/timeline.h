@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 #include "cli/output/table.h"
-#include "cli/trace/step_kinds.h"
-#include "cli/trace/steps.h"
+#include "cli/trace/steps/step_kinds.h"
+#include "cli/trace/steps/steps.h"
 #include "cli/trace/breakdown.h"
 #include "cli/trace/replicas.h"
 #include "cli/timeline/process_gpus.h"

@@ -50,7 +50,7 @@ MEANT = {
     "sessions": "collectord/ingest/process/process collectord/store/open_session collectord/store/session_row collectord/db/database",
     "hello": "collectord/loop/admission collectord/loop/shim_peer collectord/ingest/process/process",
     "requests": "collectord/loop/ctl collectord/loop/runner collectord/loop/queries",
-    "settings": "cli/trace/category_file collectord/service/config collectord/loop/control_memory "
+    "settings": "cli/trace/kernels/category_file collectord/service/config collectord/loop/control_memory "
                 "collectord/service/limit_options proto/settings/selection proto/settings/environment",
     "config": "proto/settings/config_file",
     "texts": "cli/output/html cli/output/table cli/base/escape collectord/ingest/step_metrics collectord/db/rows/text",

@@ -15,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/trace/interval_union.h"
-#include "cli/trace/kernel_totals.h"
+#include "cli/trace/kernels/interval_union.h"
+#include "cli/trace/kernels/kernel_totals.h"
 #include "cli/database/query.h"
 #include "cli/database/query_text.h"
 #include "cli/database/session/verdict.h"

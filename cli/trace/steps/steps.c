@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/trace/steps.h"
+#include "cli/trace/steps/steps.h"
 
 #include <errno.h>
 #include <regex.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/base/array.h"
-#include "cli/trace/steps_internal.h"
+#include "cli/trace/steps/steps_internal.h"
 #include "proto/base/cleanup.h"
 #include "proto/settings/regex_cost.h"
 #include "proto/settings/selection.h"

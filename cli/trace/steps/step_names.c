@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/trace/step_names.h"
+#include "cli/trace/steps/step_names.h"
 #include "proto/base/cleanup.h"
 
 void step_names_done(struct step_names *steps)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/trace/kernel_totals.h"
+#include "cli/trace/kernels/kernel_totals.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include "cli/base/array.h"
 #include "cli/base/wrapping.h"
-#include "cli/trace/host_call_key.h"
-#include "cli/trace/step_names.h"
+#include "cli/trace/kernels/host_call_key.h"
+#include "cli/trace/steps/step_names.h"
 #include "proto/base/cleanup.h"
 
 /* ---- names of ranges ------------------------------------------------------------------- */

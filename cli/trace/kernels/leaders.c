@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "cli/trace/leaders.h"
+#include "cli/trace/kernels/leaders.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "cli/base/array.h"
 #include "cli/base/wrapping.h"
-#include "cli/trace/kernel_totals.h"
-#include "cli/trace/steps.h"
+#include "cli/trace/kernels/kernel_totals.h"
+#include "cli/trace/steps/steps.h"
 #include "proto/base/cleanup.h"
 
 void leaders_free_p(struct leaders **leaders)

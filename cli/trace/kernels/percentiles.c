@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/trace/percentiles.h"
+#include "cli/trace/kernels/percentiles.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * over all dispatches that finds the time of each step from the work of the GPUs (steps_place.c).
  * One thread.
  */
-#include "cli/trace/steps.h"
+#include "cli/trace/steps/steps.h"
 
 struct steps_shape {
 	int64_t id, process_id, gpu_id, queue, kernel_id;

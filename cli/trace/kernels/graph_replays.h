@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "cli/database/query.h"
-#include "cli/trace/categories.h"
+#include "cli/trace/kernels/categories.h"
 #include "cli/trace/id_map.h"
 
 #define GRAPH_NONE UINT32_MAX

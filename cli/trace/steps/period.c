@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/trace/period.h"
+#include "cli/trace/steps/period.h"
 
 #include <errno.h>
 #include <stdlib.h>

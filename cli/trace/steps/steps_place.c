@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/trace/steps_internal.h"
+#include "cli/trace/steps/steps_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

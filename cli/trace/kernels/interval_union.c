@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/trace/interval_union.h"
+#include "cli/trace/kernels/interval_union.h"
 
 #include <errno.h>
 #include <stdlib.h>

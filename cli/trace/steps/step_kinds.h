@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "cli/database/query.h"
-#include "cli/trace/steps.h"
+#include "cli/trace/steps/steps.h"
 
 /* Kinds are not computed for more steps than this, of all processes: each takes 512 bytes. */
 #define STEP_KINDS_STEPS_MAX   100000

@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/trace/categories.h"
-#include "cli/trace/percentiles.h"
+#include "cli/trace/kernels/categories.h"
+#include "cli/trace/kernels/percentiles.h"
 #include "cli/trace/id_map.h"
-#include "cli/trace/interval_union.h"
+#include "cli/trace/kernels/interval_union.h"
 #include "cli/database/query.h"
 
 struct measure_options {

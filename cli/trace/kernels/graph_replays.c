@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "cli/trace/graph_replays.h"
+#include "cli/trace/kernels/graph_replays.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/base/array.h"
-#include "cli/trace/host_call_key.h"
+#include "cli/trace/kernels/host_call_key.h"
 #include "proto/base/cleanup.h"
 
 #define DIMENSIONS     6 /* work-group and grid, in work-items */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "cli/trace/categories.h"
+#include "cli/trace/kernels/categories.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/base/array.h"
-#include "cli/trace/category_file.h"
+#include "cli/trace/kernels/category_file.h"
 #include "proto/base/cleanup.h"
 
 /* From the query's rtl_kernel, sorted by id. */

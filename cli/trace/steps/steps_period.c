@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/trace/steps_internal.h"
+#include "cli/trace/steps/steps_internal.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/base/array.h"
-#include "cli/trace/period.h"
+#include "cli/trace/steps/period.h"
 #include "proto/base/cleanup.h"
 
 /* This many dispatches of one queue are examined: some steps of any model. 8 MiB. */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cli/base/array.h"
-#include "cli/trace/host_call_key.h"
-#include "cli/trace/kernel_totals.h"
+#include "cli/trace/kernels/host_call_key.h"
+#include "cli/trace/kernels/kernel_totals.h"
 #include "cli/base/wrapping.h"
 #include "proto/base/cleanup.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/trace/step_kinds.h"
+#include "cli/trace/steps/step_kinds.h"
 
 #include <ctype.h>
 #include <errno.h>

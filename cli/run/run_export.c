@@ -12,7 +12,7 @@
 #include "cli/base/command.h"
 #include "cli/base/message.h"
 #include "cli/base/options.h"
-#include "cli/export/format.h"
+#include "cli/export/rows/format.h"
 #include "proto/base/cleanup.h"
 
 /* What chrome://tracing and Perfetto open, as rocm-trace-lite writes it. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/export/source.h"
+#include "cli/export/rows/source.h"
 
 #include <errno.h>
 #include <stdlib.h>

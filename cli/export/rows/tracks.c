@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/export/tracks.h"
+#include "cli/export/rows/tracks.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * The files of a folder for formats that have one file per rank. Each file is made when its process
  * has its first row. Everything runs on one thread.
  */
-#include "cli/export/format.h"
+#include "cli/export/rows/format.h"
 
 struct rank_file {
 	const struct export_process *process;

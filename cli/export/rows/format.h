@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "cli/export/source.h"
+#include "cli/export/rows/source.h"
 #include "cli/output/output_file.h"
 #include "cli/output/output_folder.h"
 

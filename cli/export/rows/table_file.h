@@ -7,7 +7,7 @@
  */
 #include <sqlite3.h>
 
-#include "cli/export/format.h"
+#include "cli/export/rows/format.h"
 
 struct table_file {
 	sqlite3 *db;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/base/array.h"
-#include "cli/export/perfetto_private.h"
+#include "cli/export/perfetto/perfetto_private.h"
 #include "proto/base/cleanup.h"
 
 enum track_kind { TRACK_CALLS, TRACK_RANGES, TRACK_FREE_RANGES, TRACK_HOST_COPIES };

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/base/message.h"
-#include "cli/export/format.h"
+#include "cli/export/rows/format.h"
 #include "cli/output/gzip_stream.h"
 #include "cli/output/table.h"
 #include "proto/base/cleanup.h"

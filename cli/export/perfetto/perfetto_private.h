@@ -2,11 +2,11 @@
 #pragma once
 /* Shared by the files of the format perfetto: perfetto.c has the trace, the GPU's part and the
  * packets of a process; perfetto_slices.c has the host's part. Everything runs on one thread. */
-#include "cli/export/format.h"
-#include "cli/export/launches.h"
-#include "cli/export/perfetto.pb-c.h"
-#include "cli/export/queue_depth.h"
-#include "cli/export/tracks.h"
+#include "cli/export/rows/format.h"
+#include "cli/export/rows/launches.h"
+#include "cli/export/perfetto/perfetto.pb-c.h"
+#include "cli/export/perfetto/queue_depth.h"
+#include "cli/export/rows/tracks.h"
 
 /* Constants of Perfetto. */
 enum { CLOCK_ID_REALTIME = 1, CLOCK_ID_BOOTTIME = 6 };

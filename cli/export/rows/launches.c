@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/export/launches.h"
+#include "cli/export/rows/launches.h"
 
 #include <errno.h>
 #include <stdlib.h>

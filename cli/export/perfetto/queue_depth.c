@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/export/queue_depth.h"
+#include "cli/export/perfetto/queue_depth.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/export/table_file.h"
+#include "cli/export/rows/table_file.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "cli/base/array.h"
-#include "cli/export/perfetto_private.h"
+#include "cli/export/perfetto/perfetto_private.h"
 #include "proto/base/cleanup.h"
 
 static const char *const category_names[] = {"", "hip", "rccl", "roctx", "copy"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/export/rank_files.h"
+#include "cli/export/rows/rank_files.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/export/pass.h"
+#include "cli/export/rows/pass.h"
 
 #include <errno.h>
 #include <stdlib.h>

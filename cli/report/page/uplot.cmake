@@ -6,8 +6,8 @@
 set(RTL_UPLOT "" CACHE PATH "folder of the npm package uplot, or 'none'; empty: npm gets it")
 
 function(get_uplot folder)
-	file(COPY ${CMAKE_CURRENT_SOURCE_DIR}/package.json
-		${CMAKE_CURRENT_SOURCE_DIR}/package-lock.json DESTINATION ${folder})
+	file(COPY ${CMAKE_CURRENT_LIST_DIR}/package.json
+		${CMAKE_CURRENT_LIST_DIR}/package-lock.json DESTINATION ${folder})
 	file(SHA256 ${folder}/package-lock.json wanted)
 	set(has "")
 	if(EXISTS ${folder}/has)

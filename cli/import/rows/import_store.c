@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/import/import_store.h"
+#include "cli/import/rows/import_store.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "cli/base/array.h"
-#include "cli/import/decimal.h"
-#include "cli/import/import.h"
-#include "cli/import/json_stream.h"
-#include "cli/import/torch.h"
-#include "cli/import/trace_set.h"
+#include "cli/import/input/decimal.h"
+#include "cli/import/formats/formats.h"
+#include "cli/import/input/json_stream.h"
+#include "cli/import/formats/torch.h"
+#include "cli/import/rows/trace_set.h"
 #include "proto/base/cleanup.h"
 
 #define ALL_RANKS (-1) /* key of a process if events name no rank */

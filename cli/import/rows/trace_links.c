@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "cli/base/array.h"
-#include "cli/import/trace_process.h"
+#include "cli/import/rows/trace_process.h"
 #include "proto/base/cleanup.h"
 
 /* ---- nesting of intervals ---- */

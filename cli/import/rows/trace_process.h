@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/import/import_store.h"
+#include "cli/import/rows/import_store.h"
 
 #define TRACE_NONE UINT32_MAX
 #define TRACE_NO_NUMBER                                                                            \

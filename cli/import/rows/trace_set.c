@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/import/trace_set.h"
+#include "cli/import/rows/trace_set.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/import/json_stream.h"
+#include "cli/import/input/json_stream.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,8 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/import/foreign_db.h"
-#include "cli/import/trace_set.h"
+#include "cli/import/formats/formats.h"
+#include "cli/import/input/foreign_db.h"
+#include "cli/import/rows/trace_set.h"
 #include "proto/base/cleanup.h"
 
 struct reading {

@@ -11,9 +11,10 @@
 #include <string.h>
 
 #include "cli/base/array.h"
-#include "cli/import/decimal.h"
-#include "cli/import/json_stream.h"
-#include "cli/import/trace_set.h"
+#include "cli/import/formats/formats.h"
+#include "cli/import/input/decimal.h"
+#include "cli/import/input/json_stream.h"
+#include "cli/import/rows/trace_set.h"
 #include "proto/base/cleanup.h"
 
 #define AGENT_GPU	      2

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/import/sha256.h"
+#include "cli/import/input/sha256.h"
 
 #include <stdio.h>
 #include <string.h>

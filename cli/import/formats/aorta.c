@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/import/decimal.h"
-#include "cli/import/json_stream.h"
-#include "cli/import/trace_set.h"
+#include "cli/import/formats/formats.h"
+#include "cli/import/input/decimal.h"
+#include "cli/import/input/json_stream.h"
+#include "cli/import/rows/trace_set.h"
 #include "proto/base/cleanup.h"
 
 #define VALUES_MAX 64u

@@ -2,8 +2,8 @@
 #pragma once
 /* The processes of one file, found by what tells them apart in it. Everything runs on one
  * thread. */
-#include "cli/import/import.h"
-#include "cli/import/trace_process.h"
+#include "cli/import/rows/options.h"
+#include "cli/import/rows/trace_process.h"
 
 struct trace_set {
 	struct trace_process **at;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/import/trace_file.h"
+#include "cli/import/input/trace_file.h"
 #include "collectord/db/rows/writer.h"
 
 /* The origin of the times of a file. */

@@ -2,8 +2,8 @@
 #pragma once
 /* Shared by torch.c, which reads the text of a trace, and torch_events.c, which interprets the
  * events. */
-#include "cli/import/torch_event.h"
-#include "cli/import/trace_process.h"
+#include "cli/import/formats/torch_event.h"
+#include "cli/import/rows/trace_process.h"
 
 struct torch {
 	struct import_store *store;

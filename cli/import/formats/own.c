@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/import/foreign_db.h"
-#include "cli/import/import.h"
+#include "cli/import/input/foreign_db.h"
+#include "cli/import/formats/formats.h"
 #include "cli/output/unfinished.h"
 #include "proto/base/cleanup.h"
 #include "proto/names/schema.h"

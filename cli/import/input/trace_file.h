@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "cli/import/sha256.h"
+#include "cli/import/input/sha256.h"
 
 #define TRACE_FILE_ERROR_BYTES 512
 #define TRACE_FILE_HEAD_BYTES  16

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/import/trace_file.h"
+#include "cli/import/input/trace_file.h"
 
 /* Opens the database that @file names. Returns 0, or -EBADMSG or -ENOMEM with the reason in
  * @file->error. The caller closes *@ret with foreign_close_p() in either case. */

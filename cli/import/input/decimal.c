@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/import/decimal.h"
+#include "cli/import/input/decimal.h"
 
 #define VALUE_MAX    ((int64_t)1 << 62)
 /* Beyond this exponent every number except 0 is out of range or rounds to 0. */

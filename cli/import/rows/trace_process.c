@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/import/trace_process.h"
+#include "cli/import/rows/trace_process.h"
 
 #include <errno.h>
 #include <stdlib.h>

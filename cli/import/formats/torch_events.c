@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/import/torch.h"
+#include "cli/import/formats/torch.h"
 #include "proto/base/cleanup.h"
 
 enum category {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/base/array.h"
-#include "cli/import/trace_process.h"
+#include "cli/import/rows/trace_process.h"
 #include "proto/base/cleanup.h"
 
 #define TIME_MAX_NS	  ((int64_t)1 << 62)

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/import/trace_file.h"
+#include "cli/import/input/trace_file.h"
 
 /* Limit of the nesting: no trace is deeper, and the file must not choose the size of the stack. */
 #define JSON_DEPTH_MAX	     64u

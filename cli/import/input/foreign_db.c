@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/import/foreign_db.h"
+#include "cli/import/input/foreign_db.h"
 
 #include <errno.h>
 #include <inttypes.h>

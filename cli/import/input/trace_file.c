@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/import/trace_file.h"
+#include "cli/import/input/trace_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

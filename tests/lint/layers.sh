@@ -80,7 +80,7 @@ forbid 'event2/|event\.h' $(find cli -name '*.[ch]')
 forbid 'sqlite3(ext)?\.h' $(find cli -name '*.[ch]' ! -path 'cli/database/*' ! -path 'cli/export/*' \
 	! -path 'cli/import/*') cli/*/command.c
 forbid 'protobuf-c|proto/wire/|stdio\.h|syslog\.h|pthread\.h' \
-	shim/capture/dispatch.[ch] shim/capture/shadow.[ch] shim/capture/intercept.[ch]
+	shim/capture/dispatch.[ch] shim/capture/front_ends/shadow.[ch] shim/capture/front_ends/intercept.[ch]
 forbid 'sqlite3(ext)?\.h' collectord/*.[ch] collectord/loop/*.[ch] collectord/service/*.[ch] collectord/channel/*.[ch] \
 	collectord/supervisor/*.[ch]
 forbid 'event2/|event\.h|sys/socket\.h' $(find collectord/store collectord/recorder collectord/ingest collectord/catalog \

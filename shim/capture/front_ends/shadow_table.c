@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "shim/capture/shadow_table.h"
+#include "shim/capture/front_ends/shadow_table.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 #include "shim/base/wait.h"
-#include "shim/capture/shadow_queue.h"
+#include "shim/capture/front_ends/shadow_queue.h"
 
 #define WINDOW SHADOW_WINDOW
 

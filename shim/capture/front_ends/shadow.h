@@ -21,8 +21,8 @@
 #include <hsa/hsa.h>
 
 #include "shim/capture/capture.h"
-#include "shim/capture/front_end.h"
-#include "shim/capture/shadow_table.h"
+#include "shim/capture/front_ends/front_end.h"
+#include "shim/capture/front_ends/shadow_table.h"
 
 extern const struct front_end shadow_front_end;
 

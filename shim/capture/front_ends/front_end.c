@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "shim/capture/front_end.h"
+#include "shim/capture/front_ends/front_end.h"
 
 #include <errno.h>
 #include <stddef.h>
 
 #include "shim/base/wait.h"
 #include "shim/capture/capture_internal.h"
-#include "shim/capture/intercept.h"
-#include "shim/capture/shadow.h"
+#include "shim/capture/front_ends/intercept.h"
+#include "shim/capture/front_ends/shadow.h"
 
 /* Those that follow more queues come first. */
 static const struct front_end *const all[] = {&shadow_front_end, &intercept_front_end};

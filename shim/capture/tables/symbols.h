@@ -15,7 +15,7 @@
 #include "shim/hsa/agents.h"
 #include "shim/hsa/table.h"
 #include "shim/record/strings.h"
-#include "shim/capture/symbol_table.h"
+#include "shim/capture/tables/symbol_table.h"
 
 #define SYMBOLS_CAPACITY 131072u /* addresses ever used: kernels times GPUs */
 
@@ -32,7 +32,7 @@ struct symbols {
 /* @symbols must be zeroed, or used by an instance that has ended. */
 void symbols_init(struct symbols *symbols, struct recorder *recorder, struct strings *strings);
 
-/* Hot. 0 if unknown; with SYMBOL_UNWANTED (capture.h) if --kernels leaves the kernel out. */
+/* Hot. 0 if unknown; with SYMBOL_UNWANTED if --kernels leaves the kernel out. */
 static inline uint32_t symbols_find(const struct symbols *symbols, uint64_t kernel_object)
 {
 	uint32_t at = symbols_slot(kernel_object, SYMBOLS_CAPACITY - 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "shim/capture/copy_times.h"
+#include "shim/capture/tables/copy_times.h"
 
 #include <stddef.h>
 

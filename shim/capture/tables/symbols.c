@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "shim/capture/symbols.h"
+#include "shim/capture/tables/symbols.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -8,7 +8,6 @@
 
 #include "proto/base/cleanup.h"
 #include "proto/wire/msg.h"
-#include "shim/capture/capture.h"
 #include "shim/base/gate.h"
 
 /* One entry in eight stays free, so that a search for an unknown address ends. */

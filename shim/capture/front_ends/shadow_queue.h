@@ -13,7 +13,7 @@
 
 #include "shim/capture/capture.h"
 #include "shim/capture/dispatch.h"
-#include "shim/capture/submitter.h"
+#include "shim/capture/tables/submitter.h"
 
 struct capture_queue;
 

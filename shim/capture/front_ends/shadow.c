@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "shim/capture/shadow.h"
+#include "shim/capture/front_ends/shadow.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -14,8 +14,8 @@
 #include "shim/base/wakeup.h"
 #include "shim/hsa/packet.h"
 #include "shim/base/wait.h"
-#include "shim/capture/shadow_queue.h"
-#include "shim/capture/shadow_table.h"
+#include "shim/capture/front_ends/shadow_queue.h"
+#include "shim/capture/front_ends/shadow_table.h"
 #include "shim/capture/signals.h"
 
 /*
@@ -592,10 +592,16 @@ static void walk_owed(struct capture *c, uint32_t owed)
 	while (!walk_leave(s, WALK_HELD));
 }
 
+static struct origins *origins_of(struct capture *c, uint32_t block)
+{
+	return &shadow_table_at(c->head.shadow, block)->origins;
+}
+
 const struct walks shadow_walks = {
 	.housekeep = housekeep,
 	.take_free = take_free,
 	.walk_owed = walk_owed,
+	.origins_of = origins_of,
 };
 
 bool shadow_quiesce(struct capture *c, uint64_t deadline_ns)

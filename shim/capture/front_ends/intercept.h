@@ -5,7 +5,7 @@
  * before they reach the device. For queues that cannot be shadowed, and for runtimes where it is
  * the safer choice (runtime.h). docs/capture.md has the rules by number.
  */
-#include "shim/capture/front_end.h"
+#include "shim/capture/front_ends/front_end.h"
 
 struct intercept_queue;
 struct origins;

@@ -7,9 +7,12 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+/* Symbol ids are below PROCESS_SYMBOLS_MAX. */
+#define SYMBOL_UNWANTED (1u << 31)
+
 struct symbol_entry {
 	_Atomic uint64_t kernel_object; /* 0 if free; written once */
-	_Atomic uint32_t id; /* 0 if no longer loaded; with SYMBOL_UNWANTED (capture.h) */
+	_Atomic uint32_t id; /* 0 if no longer loaded; with SYMBOL_UNWANTED */
 	uint32_t string;     /* of the last definition; protected by the mutex */
 	uint32_t last_id;    /* the same */
 	/* For dispatches while the kernel had no name; protected by the mutex. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "shim/capture/intercept.h"
+#include "shim/capture/front_ends/intercept.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -10,8 +10,8 @@
 #include "shim/capture/dispatch.h"
 #include "shim/hsa/packet.h"
 #include "shim/base/wait.h"
-#include "shim/capture/shadow_queue.h"
-#include "shim/capture/shadow_table.h"
+#include "shim/capture/front_ends/shadow_queue.h"
+#include "shim/capture/front_ends/shadow_table.h"
 
 /* One intercepted queue. Its memory is reused with the queue's block and never freed. */
 struct intercept_queue {

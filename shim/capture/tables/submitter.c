@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "shim/capture/submitter.h"
+#include "shim/capture/tables/submitter.h"
 
 #include <errno.h>
 #include <sys/mman.h>

@@ -8,7 +8,7 @@
 #include "cli/base/message.h"
 #include "cli/base/options.h"
 #include "cli/live/stat.h"
-#include "cli/run/run.h"
+#include "cli/run/job/options.h"
 #include "proto/base/cleanup.h"
 
 struct config_cmd {

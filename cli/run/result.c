@@ -9,6 +9,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/run/child/child.h"
+#include "cli/run/child/gpu_watch.h"
+#include "cli/run/child/run_orphans.h"
+#include "cli/run/collector/collector.h"
+#include "cli/run/collector/private_collector.h"
+#include "cli/run/collector/publish.h"
+#include "cli/run/collector/supervisor.h"
+#include "cli/run/job/options.h"
+#include "cli/run/job/run_export.h"
+#include "cli/run/job/signals.h"
+#include "cli/run/job/why.h"
 #include "cli/base/color.h"
 #include "cli/base/command.h"
 #include "cli/trace/kernels/kernel_totals.h"

@@ -75,7 +75,7 @@ bool is_closed, is_complete;
 /* The store's memory: struct store_process.is_over, struct store_session.database == NULL */
 bool handle_is_over[PROGRAMS], is_shut;
 
-/* ---- the manager: cli/run/supervisor.c, or systemd ---- */
+/* ---- the manager: cli/run/collector/supervisor.c, or systemd ---- */
 chan notify = [8] of { mtype, byte };
 bool kept[PROGRAMS];
 
@@ -310,7 +310,7 @@ proctype loop()
 
 end_down:
 	do
-	/* cli/run/supervisor.c: start_again(); collectord/loop/server.c: build() */
+	/* cli/run/collector/supervisor.c: start_again(); collectord/loop/server.c: build() */
 	:: atomic { !up ->
 #ifndef MISTAKE_6 /* what the collector said last is not read before the next one starts */
 		do
@@ -413,7 +413,7 @@ end_running:
 	od
 }
 
-/* ---- cli/run/supervisor.c: receive(), handle() ---- */
+/* ---- cli/run/collector/supervisor.c: receive(), handle() ---- */
 proctype keeper()
 {
 	byte p, restarts = RESTARTS;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/run/start_collector.h"
+#include "cli/run/collector/start_collector.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/run/supervisor.h"
-#include "cli/run/spawn.h"
+#include "cli/run/collector/supervisor.h"
+#include "cli/run/job/signals.h"
+#include "cli/run/job/spawn.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/run/run.h"
+#include "cli/run/output/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,9 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/run/job/launcher.h"
+#include "cli/run/job/options.h"
 #include "cli/base/command.h"
 #include "cli/base/message.h"
-#include "cli/run/output_in_use.h"
+#include "cli/collector/places.h"
+#include "cli/run/output/output_in_use.h"
 #include "proto/base/cleanup.h"
 
 /* If there are more predecessors than this, something else is wrong. */

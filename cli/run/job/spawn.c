@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/run/spawn.h"
+#include "cli/run/job/spawn.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/run/output_in_use.h"
+#include "cli/run/output/output_in_use.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -11,7 +11,7 @@
 #include "cli/base/message.h"
 #include "cli/collector/client.h"
 #include "cli/database/file.h"
-#include "cli/run/run.h"
+#include "cli/run/job/signals.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"

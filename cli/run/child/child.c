@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/run/run.h"
+#include "cli/run/child/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,9 +13,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/run/child/gpu_watch.h"
+#include "cli/run/child/run_orphans.h"
+#include "cli/run/collector/collector.h"
+#include "cli/run/collector/supervisor.h"
+#include "cli/run/job/job_environment.h"
+#include "cli/run/job/signals.h"
 #include "cli/base/command.h"
 #include "cli/base/message.h"
-#include "cli/run/spawn.h"
+#include "cli/run/job/spawn.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 

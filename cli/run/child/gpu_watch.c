@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/run/gpu_watch.h"
+#include "cli/run/child/gpu_watch.h"
 
 #include <ctype.h>
 #include <dirent.h>

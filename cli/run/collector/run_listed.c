@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "cli/database/session/find_session.h"
-#include "cli/run/run.h"
+#include "cli/run/collector/collector.h"
 #include "proto/base/cleanup.h"
 
 /* rtl ls opens each of them, which takes a millisecond. */

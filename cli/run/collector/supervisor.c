@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/run/supervisor.h"
+#include "cli/run/collector/supervisor.h"
 
 #include <errno.h>
 #include <poll.h>

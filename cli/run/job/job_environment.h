@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cli/run/selection_options.h"
-#include "cli/run/spawn.h"
+#include "cli/run/job/selection_options.h"
+#include "cli/run/job/spawn.h"
 
 #define JOBENV_SETTINGS_MAX (13u + CHOICE_COUNT)
 

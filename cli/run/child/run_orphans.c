@@ -6,7 +6,7 @@
  * Children that the process had before it became rtl belong to the shell that became rtl by exec
  * (exec > >(tee log); exec rtl run ...). They may outlive us, or wait for our end.
  */
-#include "cli/run/run.h"
+#include "cli/run/child/run_orphans.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -15,6 +15,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/run/child/child.h"
+#include "cli/run/collector/collector.h"
+#include "cli/run/collector/supervisor.h"
 #include "proto/base/clock.h"
 
 static bool is_inherited(const struct run_child *child, pid_t pid)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/run/run.h"
+#include "cli/run/job/launcher.h"
 
 #include <stdio.h>
 #include <stdlib.h>

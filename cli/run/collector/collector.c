@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/run/run.h"
+#include "cli/run/collector/collector.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -9,9 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/run/collector/private_collector.h"
+#include "cli/run/job/launcher.h"
+#include "cli/run/job/options.h"
+#include "cli/run/job/signals.h"
+#include "cli/run/job/why.h"
+#include "cli/run/output/output.h"
 #include "cli/collector/ask_all.h"
 #include "cli/base/command.h"
-#include "cli/run/supervisor.h"
+#include "cli/run/collector/supervisor.h"
 #include "cli/base/message.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
@@ -20,15 +26,6 @@
 #define LIFE_STEP_MS	50
 /* A service that died is back by then, or there is none: systemd restarts it after 100 ms. */
 #define SERVICE_BACK_MS 2000u
-
-void run_why(char why[RUN_WHY_BYTES], const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(why, RUN_WHY_BYTES, format, args);
-	va_end(args);
-}
 
 /* Makes the command line for display: separated by spaces, and cut off if it is too long. */
 static void join_command(char **command, char *ret, size_t bytes)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/run/run.h"
+#include "cli/run/collector/private_collector.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,9 +14,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/run/collector/collector.h"
+#include "cli/run/collector/publish.h"
+#include "cli/run/collector/start_collector.h"
+#include "cli/run/job/launcher.h"
+#include "cli/run/job/options.h"
+#include "cli/run/job/why.h"
+#include "cli/run/output/output.h"
 #include "cli/base/command.h"
 #include "cli/base/message.h"
-#include "cli/run/supervisor.h"
+#include "cli/run/collector/supervisor.h"
 #include "proto/recorder/checksum.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"

@@ -5,7 +5,7 @@
  * place: FILE.part, fsync, rename. An empty FILE.part is there from the start: it proves that the
  * folder can be written, and shows that another rtl run has the name.
  */
-#include "cli/run/run.h"
+#include "cli/run/collector/publish.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +16,11 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "cli/run/collector/collector.h"
+#include "cli/run/collector/private_collector.h"
+#include "cli/run/job/options.h"
+#include "cli/run/job/why.h"
+#include "cli/run/output/output.h"
 #include "cli/base/command.h"
 #include "cli/base/message.h"
 #include "proto/base/cleanup.h"

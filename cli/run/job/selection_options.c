@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/run/selection_options.h"
+#include "cli/run/job/selection_options.h"
 
 #include <stdlib.h>
 

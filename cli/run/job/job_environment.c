@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/run/job_environment.h"
+#include "cli/run/job/job_environment.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "cli/run/run.h"
+#include "cli/run/job/options.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/run/job/run_export.h"
+#include "cli/run/job/selection_options.h"
 #include "cli/trace/kernels/category_file.h"
 #include "cli/base/options.h"
 #include "proto/base/cleanup.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/run/run.h"
+#include "cli/run/output/output.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "cli/run/job/launcher.h"
 #include "cli/base/command.h"
 #include "cli/base/message.h"
 #include "cli/collector/places.h"

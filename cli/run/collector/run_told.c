@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/collector/ask_all.h"
-#include "cli/run/run.h"
+#include "cli/run/collector/collector.h"
 #include "cli/database/session/verdict.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"

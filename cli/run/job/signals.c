@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "cli/run/run.h"
+#include "cli/run/job/signals.h"
 
 #include <signal.h>
 #include <stddef.h>
+
 
 static const int enders[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 

@@ -8,7 +8,8 @@
  */
 #include <stdbool.h>
 
-#include "cli/run/run.h"
+#include "cli/run/collector/collector.h"
+#include "cli/run/job/why.h"
 
 /*
  * Binds and listens at collector->socket, starts @program (collectord) on it, and connects. Returns

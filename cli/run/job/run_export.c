@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/run/run_export.h"
+#include "cli/run/job/run_export.h"
 
 #include <errno.h>
 #include <limits.h>

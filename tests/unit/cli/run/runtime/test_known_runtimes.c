@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/runtime/runtime.h"
+#include "cli/run/runtime/runtime.h"
 
 static void libraries_are_known_with_a_version_a_hash_or_neither(void **state)
 {

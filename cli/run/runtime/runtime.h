@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cli/runtime/packages.h"
+#include "cli/run/runtime/packages.h"
 
 /* ---- which file it is ------------------------------------------------------------------ */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/runtime/packages.h"
+#include "cli/run/runtime/packages.h"
 
 #include <dirent.h>
 #include <glob.h>

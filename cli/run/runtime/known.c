@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/runtime/runtime.h"
+#include "cli/run/runtime/runtime.h"
 
 #define ANY 0
 

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/runtime/runtime.h"
+#include "cli/run/runtime/runtime.h"
 
 #define HSA_NAME     "libhsa-runtime64.so.1"
 #define PROBE_MS_MAX 30000 /* hsa_init on a node with many GPUs */

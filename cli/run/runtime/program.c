@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/runtime/runtime.h"
+#include "cli/run/runtime/runtime.h"
 #include "proto/base/cleanup.h"
 
 #define LOADER "/lib64/ld-linux-x86-64.so.2"

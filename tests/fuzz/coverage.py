@@ -46,11 +46,11 @@ MEANT = {
     "collectives": "collectord/ingest/calls proto/names/collectives",
     "recorder": "collectord/recorder/drain collectord/recorder/drain_events collectord/recorder/drain_slots "
                 "collectord/recorder/counters collectord/recorder/reader",
-    "peers": "collectord/loop/peer collectord/loop/shim_peer collectord/loop/queries collectord/loop/runner",
+    "peers": "collectord/loop/connections/peer collectord/loop/shim_peer collectord/loop/tools/queries collectord/loop/sessions/runner",
     "sessions": "collectord/ingest/process/process collectord/store/open_session collectord/store/session_row collectord/db/database",
-    "hello": "collectord/loop/admission collectord/loop/shim_peer collectord/ingest/process/process",
-    "requests": "collectord/loop/ctl collectord/loop/runner collectord/loop/queries",
-    "settings": "cli/trace/kernels/category_file collectord/service/config collectord/loop/control_memory "
+    "hello": "collectord/loop/sessions/admission collectord/loop/shim_peer collectord/ingest/process/process",
+    "requests": "collectord/loop/tools/ctl collectord/loop/sessions/runner collectord/loop/tools/queries",
+    "settings": "cli/trace/kernels/category_file collectord/service/config collectord/loop/sessions/control_memory "
                 "collectord/service/limit_options proto/settings/selection proto/settings/environment",
     "config": "proto/settings/config_file",
     "texts": "cli/output/html cli/output/table cli/base/escape collectord/ingest/step_metrics collectord/db/rows/text",

@@ -81,8 +81,8 @@ forbid 'sqlite3(ext)?\.h' $(find cli -name '*.[ch]' ! -path 'cli/database/*' ! -
 	! -path 'cli/import/*') cli/*/command.c
 forbid 'protobuf-c|proto/wire/|stdio\.h|syslog\.h|pthread\.h' \
 	shim/capture/dispatch.[ch] shim/capture/front_ends/shadow.[ch] shim/capture/front_ends/intercept.[ch]
-forbid 'sqlite3(ext)?\.h' collectord/*.[ch] collectord/loop/*.[ch] collectord/service/*.[ch] collectord/channel/*.[ch] \
-	collectord/supervisor/*.[ch]
+forbid 'sqlite3(ext)?\.h' collectord/*.[ch] \
+	$(find collectord/loop collectord/service collectord/channel collectord/supervisor -name '*.[ch]')
 forbid 'event2/|event\.h|sys/socket\.h' $(find collectord/store collectord/recorder collectord/ingest collectord/catalog \
 	collectord/db -name '*.[ch]')
 forbid 'shim/|proto/|collectord/|cli/|[^>"]*\.\.' $(find tests/softgpu tests/workload -name '*.[ch]')

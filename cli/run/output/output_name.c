@@ -45,7 +45,7 @@ static int append_number(struct name *name, unsigned long number)
 	return append_text(name, text);
 }
 
-/* The same name as the database has for the host (collectord/loop/session.c). */
+/* The same name as the database has for the host (collectord/loop/sessions/session.c). */
 static int append_host(struct name *name)
 {
 	struct utsname host;

@@ -42,7 +42,7 @@ bool is_welcomed;	/* shim/send/connection.c: CONN_STREAMING */
 bool is_connecting;	/* Hello sent, no Welcome yet */
 bool hello[PROGRAMS];	/* in the backlog, with the recorder: it outlives both ends */
 
-/* ---- collectord's loop: collectord/loop/instance.h ---- */
+/* ---- collectord's loop: collectord/loop/sessions/instance.h ---- */
 #define NONE	 0
 #define LEFT	 1 /* of an earlier life: no recorder, no store */
 #define OPENING	 2
@@ -95,7 +95,7 @@ inline answer(what, prog)
 	answers ! what, prog
 }
 
-/* collectord/loop/instance.c: drain(), end_in_store() */
+/* collectord/loop/sessions/instance.c: drain(), end_in_store() */
 inline end_instance(prog)
 {
 	if
@@ -261,7 +261,7 @@ inline take_left(prog)
 	fi
 }
 
-/* collectord/loop/fd_store.c: kept_resume() */
+/* collectord/loop/sessions/fd_store.c: kept_resume() */
 inline resume(prog)
 {
 	if

@@ -19,14 +19,18 @@ PARSERS = {
     "cli/base": "escape",
     "cli/database": "file query query_pages",
     "cli/output": "html table",
-    "cli/trace": "category_file",
+    "cli/trace/kernels": "category_file",
     "collectord/catalog": "index",
-    "collectord/db": "damaged_file database intern migrate text wal",
-    "collectord/ingest": "call_arguments calls copies definitions ingest ledger losses "
-                         "markers process process_clock recording_intervals step_metrics "
-                         "tick_conversion",
-    "collectord/loop": "admission control_memory ctl peer peer_limits queries recording_control "
-                       "runner shim_peer",
+    "collectord/db": "damaged_file database migrate wal",
+    "collectord/db/rows": "intern text",
+    "collectord/ingest": "call_arguments calls copies ingest markers step_metrics",
+    "collectord/ingest/completeness": "ledger losses",
+    "collectord/ingest/process": "definitions process process_clock recording_intervals "
+                                 "tick_conversion",
+    "collectord/loop": "shim_peer",
+    "collectord/loop/connections": "peer peer_limits",
+    "collectord/loop/sessions": "admission control_memory recording_control runner",
+    "collectord/loop/tools": "ctl queries",
     "collectord/recorder": "counters drain drain_events drain_slots reader",
     "collectord/service": "config limit_options",
     "collectord/store": "open_session recover",
@@ -36,7 +40,8 @@ PARSERS = {
 # What a target is there for; what else it reaches is the others' merit.
 MEANT = {
     "frames": "proto/wire/frame proto/wire/msg",
-    "defines": "collectord/ingest/process/definitions collectord/db/rows/intern collectord/ingest/process/recording_intervals",
+    "defines": "collectord/ingest/process/definitions collectord/db/rows/intern "
+               "collectord/ingest/process/recording_intervals",
     "dispatches": "collectord/ingest/ingest collectord/ingest/process/process_clock",
     "markers": "collectord/ingest/markers collectord/ingest/step_metrics",
     "counters": "collectord/ingest/completeness/ledger collectord/ingest/completeness/losses",
@@ -44,18 +49,26 @@ MEANT = {
     "copies": "collectord/ingest/copies proto/names/copies",
     "host_calls": "collectord/ingest/calls collectord/ingest/call_arguments",
     "collectives": "collectord/ingest/calls proto/names/collectives",
-    "recorder": "collectord/recorder/drain collectord/recorder/drain_events collectord/recorder/drain_slots "
-                "collectord/recorder/counters collectord/recorder/reader",
-    "peers": "collectord/loop/connections/peer collectord/loop/shim_peer collectord/loop/tools/queries collectord/loop/sessions/runner",
-    "sessions": "collectord/ingest/process/process collectord/store/open_session collectord/store/session_row collectord/db/database",
-    "hello": "collectord/loop/sessions/admission collectord/loop/shim_peer collectord/ingest/process/process",
-    "requests": "collectord/loop/tools/ctl collectord/loop/sessions/runner collectord/loop/tools/queries",
-    "settings": "cli/trace/kernels/category_file collectord/service/config collectord/loop/sessions/control_memory "
-                "collectord/service/limit_options proto/settings/selection proto/settings/environment",
+    "recorder": "collectord/recorder/drain collectord/recorder/drain_events "
+                "collectord/recorder/drain_slots collectord/recorder/counters "
+                "collectord/recorder/reader",
+    "peers": "collectord/loop/connections/peer collectord/loop/shim_peer "
+             "collectord/loop/tools/queries collectord/loop/sessions/runner",
+    "sessions": "collectord/ingest/process/process collectord/store/open_session "
+                "collectord/store/session_row collectord/db/database",
+    "hello": "collectord/loop/sessions/admission collectord/loop/shim_peer "
+             "collectord/ingest/process/process",
+    "requests": "collectord/loop/tools/ctl collectord/loop/sessions/runner "
+                "collectord/loop/tools/queries",
+    "settings": "cli/trace/kernels/category_file collectord/service/config "
+                "collectord/loop/sessions/control_memory collectord/service/limit_options "
+                "proto/settings/selection proto/settings/environment",
     "config": "proto/settings/config_file",
-    "texts": "cli/output/html cli/output/table cli/base/escape collectord/ingest/step_metrics collectord/db/rows/text",
-    "database": "collectord/db/damaged_file collectord/catalog/index collectord/db/migrate collectord/store/recover "
-                "collectord/store/open_session collectord/store/session_row collectord/db/wal",
+    "texts": "cli/output/html cli/output/table cli/base/escape collectord/ingest/step_metrics "
+             "collectord/db/rows/text",
+    "database": "collectord/db/damaged_file collectord/catalog/index collectord/db/migrate "
+                "collectord/store/recover collectord/store/open_session "
+                "collectord/store/session_row collectord/db/wal",
     "readers": "cli/database/query cli/database/file",
     "pages": "cli/database/query cli/database/query_pages"}
 

@@ -13,6 +13,7 @@
 #include "cli/run/child/gpu_watch.h"
 #include "cli/run/child/run_orphans.h"
 #include "cli/run/collector/collector.h"
+#include "cli/run/collector/hello.h"
 #include "cli/run/collector/private_collector.h"
 #include "cli/run/collector/publish.h"
 #include "cli/run/collector/supervisor.h"

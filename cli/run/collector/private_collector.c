@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/run/collector/collector.h"
+#include "cli/run/collector/hello.h"
 #include "cli/run/collector/publish.h"
 #include "cli/run/collector/start_collector.h"
 #include "cli/run/job/launcher.h"

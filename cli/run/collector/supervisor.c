@@ -18,6 +18,7 @@
 
 #include "cli/base/array.h"
 #include "cli/base/message.h"
+#include "cli/run/collector/hello.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"

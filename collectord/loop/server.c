@@ -19,6 +19,7 @@
 #include "collectord/loop/tools/ctl.h"
 #include "collectord/loop/sessions/detached.h"
 #include "collectord/loop/other_users.h"
+#include "collectord/loop/resume.h"
 #include "collectord/loop/sessions/instance.h"
 #include "collectord/loop/sessions/instances.h"
 #include "collectord/service/listen.h"

@@ -8,13 +8,13 @@
  * recorder is kept; the name holds the owner's credentials as the kernel reported them. Loop
  * thread.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "collectord/service/listen.h"
 
 struct instance;
 struct instance_identity;
-struct listen_sockets;
 struct server;
 
 /*
@@ -31,9 +31,10 @@ void kept_retry(struct server *server);
 /* Called at the end: sends the remaining removals for the last time. */
 void kept_done(struct server *server);
 
+/* Fills in the whole identity except the boot id. Returns false if @name is none of ours. */
+bool kept_parse_name(const char *name, struct instance_identity *ret);
 /*
- * Takes the recorders out of @sockets. Called at the start, when the sessions that were left open
- * are known and before the collector accepts connections. A recorder that is not valid, or that
- * cannot be taken over, is dropped.
+ * Has the keeper drop the recorder @name. If the keeper held it longer, its memory would stay in
+ * use and the next collector would store it again.
  */
-void kept_resume(struct server *server, struct listen_sockets *sockets);
+void kept_drop_name(struct server *server, const char *name);

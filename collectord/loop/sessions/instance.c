@@ -505,20 +505,9 @@ void instance_answer(struct instance *instance, const struct store_answer *answe
 	}
 }
 
-bool instance_is_same(const struct instance_identity *a, const struct instance_identity *b)
-{
-	return a->pid == b->pid && a->uid == b->uid && a->start_time == b->start_time &&
-	       !memcmp(a->token, b->token, sizeof(a->token));
-}
-
 bool instance_was_detached(const struct instance *instance)
 {
 	return instance->end == INSTANCE_END_DETACHED;
-}
-
-bool instance_is_live(const struct instance *instance)
-{
-	return instance->state < INSTANCE_DYING;
 }
 
 const char *instance_state_name(const struct instance *instance)

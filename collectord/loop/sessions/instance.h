@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 #include "collectord/loop/sessions/recording_control.h"
@@ -125,12 +126,20 @@ void instance_end_dead(struct instance *instance);
 void instance_answer(struct instance *instance, const struct store_answer *answer);
 
 /* True if pid, uid and start time, as the kernel reports them, and the token are equal. */
-bool instance_is_same(const struct instance_identity *a, const struct instance_identity *b);
+static inline bool instance_is_same(
+	const struct instance_identity *a, const struct instance_identity *b)
+{
+	return a->pid == b->pid && a->uid == b->uid && a->start_time == b->start_time &&
+	       !memcmp(a->token, b->token, sizeof(a->token));
+}
 
 /* True if its session was closed while it lived. */
 bool instance_was_detached(const struct instance *instance);
 
-bool instance_is_live(const struct instance *instance);
+static inline bool instance_is_live(const struct instance *instance)
+{
+	return instance->state < INSTANCE_DYING;
+}
 
 /* connected | away | exited | killed | ... */
 const char *instance_state_name(const struct instance *instance);

@@ -261,7 +261,7 @@ inline take_left(prog)
 	fi
 }
 
-/* collectord/loop/sessions/fd_store.c: kept_resume() */
+/* collectord/loop/resume.c: kept_resume() */
 inline resume(prog)
 {
 	if

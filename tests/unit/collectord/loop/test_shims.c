@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "collectord/loop/sessions/instance.h"
+#include "collectord/loop/resume.h"
 #include "collectord/loop/sessions/fd_store.h"
 #include "collectord/loop/connections/peer.h"
 #include "collectord/loop/sessions/session.h"

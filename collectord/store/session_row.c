@@ -171,10 +171,6 @@ int session_row_open(struct store_session *session, struct store_database *datab
 	struct writer *writer = database->writer;
 	int r;
 
-	/* Commits work of other sessions of this file. If the disk did not take that, the new
-	 * session gets the same error. */
-	if (work_commit(session->store, database) < 0)
-		return database->trouble;
 	r = writer_begin(writer);
 	if (r < 0)
 		return r;

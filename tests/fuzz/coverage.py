@@ -33,7 +33,8 @@ PARSERS = {
     "collectord/loop/tools": "ctl queries",
     "collectord/recorder": "counters drain drain_events drain_slots reader",
     "collectord/service": "config limit_options",
-    "collectord/store": "open_session recover",
+    "collectord/store": "open_session",
+    "collectord/store/thread": "recover",
     "proto/names": "collectives completeness control copies counters",
     "proto/settings": "config_file environment selection",
     "proto/wire": "frame msg"}
@@ -67,7 +68,7 @@ MEANT = {
     "texts": "cli/output/html cli/output/table cli/base/escape collectord/ingest/step_metrics "
              "collectord/db/rows/text",
     "database": "collectord/db/damaged_file collectord/catalog/index collectord/db/migrate "
-                "collectord/store/recover collectord/store/open_session "
+                "collectord/store/thread/recover collectord/store/open_session "
                 "collectord/store/session_row collectord/db/wal",
     "readers": "cli/database/query cli/database/file",
     "pages": "cli/database/query cli/database/query_pages"}

@@ -115,7 +115,7 @@ inline end_instance(prog)
 #endif
 }
 
-/* ---- collectord/store/store.c: run_batch() and what it calls; each is one transaction ---- */
+/* ---- collectord/store/thread/store.c: run_batch() and what it calls; each is one transaction ---- */
 
 /* collectord/ingest/process/process.c: process_open() */
 inline open_process(prog)
@@ -155,7 +155,7 @@ inline end_process(prog)
 	answer(ended, prog)
 }
 
-/* collectord/store/recover.c: recover_end_process(); close_session.c: end_forgotten() */
+/* collectord/store/thread/recover.c: recover_end_process(); close_session.c: end_forgotten() */
 inline end_unread(prog)
 {
 	has_ended[ROW(prog)] = true;

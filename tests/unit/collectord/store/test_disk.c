@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "collectord/db/rows/writer.h"
+#include "collectord/store/thread/thread.h"
 #include "proto/base/clock.h"
 #include "tests/unit/collectord/store/hand.h"
 #include "tests/unit/collectord/store/life.h"

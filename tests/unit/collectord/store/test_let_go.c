@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collectord/store/internal.h"
+#include "collectord/store/thread/thread.h"
 #include "tests/unit/collectord/store/hand.h"
 #include "tests/unit/collectord/store/harness.h"
 #include "tests/unit/collectord/store/recorder.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "collectord/store/retention.h"
-#include "collectord/store/internal.h"
+#include "collectord/store/thread/thread.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 #include "proto/base/fault.h"

@@ -11,7 +11,7 @@
 #include "collectord/db/migrate.h"
 #include "collectord/store/retention.h"
 #include "collectord/db/tenant_files.h"
-#include "collectord/store/internal.h"
+#include "collectord/store/thread/thread.h"
 #include "collectord/store/degraded.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"

@@ -15,81 +15,10 @@
 #include "collectord/db/watched_vfs.h"
 #include "collectord/store/retention.h"
 #include "collectord/catalog/free_space.h"
-#include "collectord/store/internal.h"
+#include "collectord/store/thread/thread.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
-
-/* ---- store thread: handles ------------------------------------------------------------------- */
-
-static void free_process(struct store_process *p)
-{
-	process_free(p->process);
-	free(p->hello);
-	in_flight_done(&p->in_flight);
-	free(p);
-}
-
-static void free_processes(struct store_process *p)
-{
-	while (p) {
-		struct store_process *next = p->next;
-
-		free_process(p);
-		p = next;
-	}
-}
-
-void destroy_session(struct store_session *session)
-{
-	free_processes(session->processes);
-	free_processes(session->ended);
-	free(session->name);
-	free(session->job);
-	free(session->command);
-	free(session->controls);
-	free(session->categories);
-	free(session->host);
-	free(session->path);
-	free(session->dir);
-	free(session);
-}
-
-void session_put_index(struct store *store, struct store_session *session)
-{
-	struct index_entry entry = {
-		.database = session->path,
-		.name = session->name,
-		.job = session->job,
-		.command = session->command,
-		.uid = session->uid,
-		.start_realtime_ns = session->start_realtime_ns,
-	};
-
-	/* The index only helps to find files; the files are authoritative. */
-	if (store->index)
-		retention_say_index(store, index_put(store->index, &entry));
-}
-
-void session_join(struct store_session *session, struct store_database *database)
-{
-	session->database = database;
-	session->sibling = database->first_session;
-	database->first_session = session;
-	database->sessions++;
-}
-
-void session_leave(struct store_session *session)
-{
-	struct store_database *database = session->database;
-	struct store_session **at = &database->first_session;
-
-	while (*at != session)
-		at = &(*at)->sibling;
-	*at = session->sibling;
-	database->sessions--;
-	session->database = NULL;
-}
 
 static void run_batch(struct store *store, struct command_list *batch)
 {
@@ -461,16 +390,6 @@ int store_flush(struct store *store, uid_t uid, void *owner)
 int store_look(struct store *store, uid_t uid, void *owner)
 {
 	return post_flush(store, uid, owner, true);
-}
-
-void store_beat(struct store *store)
-{
-	atomic_fetch_add_explicit(&store->beats, 1, memory_order_relaxed);
-}
-
-uint64_t store_beats(struct store *store)
-{
-	return atomic_load_explicit(&store->beats, memory_order_relaxed);
 }
 
 int store_open_reserve(const char *folder)

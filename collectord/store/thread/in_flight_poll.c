@@ -2,7 +2,7 @@
 /* Decides when the dispatches in flight are scanned, and how many processes one turn scans. */
 #include <errno.h>
 
-#include "collectord/store/internal.h"
+#include "collectord/store/thread/thread.h"
 #include "collectord/store/degraded.h"
 #include "proto/base/clock.h"
 
@@ -88,5 +88,5 @@ int scan_slice(struct store *store, struct store_database *database, bool is_ask
 	if (r >= 0)
 		return r;
 	trouble_fail(store, database, r);
-	return SCAN_UNDONE;
+	return STEP_UNDONE;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectord/store/internal.h"
+#include "collectord/store/thread/thread.h"
 #include "collectord/db/rows/text.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"

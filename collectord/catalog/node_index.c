@@ -166,6 +166,11 @@ struct index *node_index_rows(struct node_index *node)
 	return node->index;
 }
 
+const char *node_index_folder(const struct node_index *node)
+{
+	return node->folder;
+}
+
 static int read_number(sqlite3 *db, const char *sql, int64_t *ret)
 {
 	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;

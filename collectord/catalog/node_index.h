@@ -21,6 +21,9 @@ struct node_index *node_index_close(struct node_index *node);
 /* Returns the rows of the index; the caller only reads them. */
 struct index *node_index_rows(struct node_index *node);
 
+/* The folder as the rows name it: absolute, without symbolic links, with a slash at its end. */
+const char *node_index_folder(const struct node_index *node);
+
 /*
  * Copies the rows of @database, which is relative to the folder, and of files set aside from it,
  * from the index of @owner; "" copies all rows. Copying again changes nothing. A missing or empty

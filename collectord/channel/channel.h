@@ -16,7 +16,8 @@
  */
 enum channel_kind {
 	/* Worker to supervisor. */
-	CHANNEL_READY = 1, /* every session left open is known: connections are taken */
+	CHANNEL_READY = 1, /* name: its container, or none; every session left open is known:
+			    * connections are taken */
 	CHANNEL_KEEP,	   /* name, descriptor: keep the recorder beyond the life of the worker */
 	CHANNEL_DROP,	   /* name: drop it */
 	CHANNEL_SETTLE,	   /* number: answer when every connection made before now is in the door */
@@ -39,14 +40,15 @@ enum channel_kind {
 	CHANNEL_QUESTION,      /* descriptor: serve a tool that may see all at its other end; to
 				* the index writer with a number: include sessions closed since
 				* then, CLOCK_REALTIME */
-	CHANNEL_ANSWERER,      /* number, owner, descriptor: send the request there */
+	CHANNEL_ANSWERER,      /* number, owner, name of its container, descriptor: send the
+				* request there */
 	CHANNEL_NODE_ANSWERER, /* number, descriptor: the index of the node sends its reply
 				* there, without a request */
 	CHANNEL_ANSWERERS_END, /* number; owner is the number of CHANNEL_ANSWERER that should
 				* have come */
 
 	/* Acceptor to supervisor. */
-	CHANNEL_WANT_DOOR, /* owner */
+	CHANNEL_WANT_DOOR, /* owner, name of its container */
 	CHANNEL_CLOSING,   /* the next close may hang */
 	CHANNEL_CLOSED,	   /* it did not hang */
 	CHANNEL_ACCEPTED,  /* owner, round: every connection of it made before the round is in

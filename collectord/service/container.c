@@ -277,20 +277,47 @@ uid_t container_tenant(const char *name)
 	return CONTAINER_TENANT_MIN + hash % (CONTAINER_TENANT_MAX - CONTAINER_TENANT_MIN + 1);
 }
 
-int container_claim(const char *folder, const char *name)
+const char *container_words(uid_t tenant, const char *name, char ret[CONTAINER_WORDS_BYTES])
+{
+	if (!container_is_tenant(tenant))
+		snprintf(ret, CONTAINER_WORDS_BYTES, "uid %u", (unsigned)tenant);
+	else if (name[0])
+		snprintf(ret, CONTAINER_WORDS_BYTES, "container %s (%u)", name, (unsigned)tenant);
+	else
+		snprintf(ret, CONTAINER_WORDS_BYTES, "container %u", (unsigned)tenant);
+	return ret;
+}
+
+/* Returns a descriptor, or -errno. */
+static int open_owner(const char *folder, int flags)
 {
 	CLEANUP(free_p) char *path = NULL;
-	CLEANUP(close_p) int fd = -1;
-	char text[CONTAINER_NAME_BYTES] = "";
-	ssize_t n = (ssize_t)strlen(name);
+	int fd;
 
 	if (asprintf(&path, "%s/" OWNER_FILE, folder) < 0) {
 		path = NULL;
 		return -ENOMEM;
 	}
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+void container_owner(const char *folder, char ret[CONTAINER_NAME_BYTES])
+{
+	CLEANUP(close_p) int fd = open_owner(folder, O_RDONLY);
+	ssize_t n = fd < 0 ? 0 : read(fd, ret, CONTAINER_NAME_BYTES - 1);
+
+	ret[n > 0 ? n : 0] = '\0';
+}
+
+int container_claim(const char *folder, const char *name)
+{
+	CLEANUP(close_p) int fd = open_owner(folder, O_RDWR | O_CREAT);
+	char text[CONTAINER_NAME_BYTES] = "";
+	ssize_t n = (ssize_t)strlen(name);
+
 	if (fd < 0)
-		return -errno;
+		return fd;
 	if (read(fd, text, sizeof(text) - 1) == 0 && pwrite(fd, name, (size_t)n, 0) == n)
 		return 0;
 	return strcmp(text, name) == 0 ? 0 : -EPERM;

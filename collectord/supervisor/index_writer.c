@@ -48,10 +48,13 @@ struct index_writer {
 
 static void say_error(struct index_writer *w, uid_t owner, int error)
 {
+	char tenant[CONTAINER_WORDS_BYTES];
+
 	if (error == w->said || error == -EBUSY)
 		return;
 	w->said = error;
-	log_error("index.db: what uid %u has cannot be copied now: %s", owner, strerror(-error));
+	log_error("index.db: what %s has cannot be copied now: %s",
+		container_words(owner, "", tenant), strerror(-error));
 }
 
 static void put_off(struct index_writer *w, uid_t owner)
@@ -96,7 +99,8 @@ static void hear(struct index_writer *w)
 
 	while ((r = channel_receive(w->channel, &message, &fd)) != -EAGAIN) {
 		if (r == 1 && message.kind == CHANNEL_QUESTION && fd >= 0)
-			index_answer(node_index_rows(w->node), message.number, fd);
+			index_answer(node_index_rows(w->node), node_index_folder(w->node),
+				message.number, fd);
 		close_p(&fd);
 		fd = -1;
 		if (r == 0) {

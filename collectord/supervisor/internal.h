@@ -8,6 +8,7 @@
 
 #include "collectord/channel/channel.h"
 #include "collectord/channel/ledger.h"
+#include "collectord/service/container.h"
 #include "collectord/supervisor/limits.h"
 #include "collectord/supervisor/supervisor.h"
 
@@ -35,6 +36,7 @@ struct kept {
 struct worker {
 	struct worker *next;
 	uid_t owner;
+	char container[CONTAINER_NAME_BYTES]; /* "": none, or not known yet */
 	enum worker_state state;
 	pid_t pid;
 	int channel; /* -1: none */
@@ -134,8 +136,9 @@ int workers_find_left(struct supervisor *s);
 /* Starts the workers that are wanted or marked for a start, within the limits. */
 void workers_start(struct supervisor *s);
 
-/* An acceptor requests the door of @owner. */
-void workers_want_door(struct supervisor *s, struct acceptor *acceptor, uid_t owner);
+/* An acceptor requests the door of the tenant that @message names. */
+void workers_want_door(
+	struct supervisor *s, struct acceptor *acceptor, const struct channel_message *message);
 
 /*
  * Tracks the rounds that acceptors confirm: acceptor @index has confirmed one; a new acceptor is
@@ -212,10 +215,11 @@ void indexer_kill(struct supervisor *s);
 struct index;
 
 /*
- * Sends a SessionsReply to @fd with the sessions in @index, the index of the node, that were closed
- * since @since_realtime_ns, and those that were removed.
+ * Sends a SessionsReply to @fd with the sessions in @index, the index of the node whose databases
+ * lie below @store (node_index_folder()), that were closed since @since_realtime_ns, and those that
+ * were removed.
  */
-void index_answer(struct index *index, uint64_t since_realtime_ns, int fd);
+void index_answer(struct index *index, const char *store, uint64_t since_realtime_ns, int fd);
 
 /* ---- index_writer.c --------------------------------------------------------------------- */
 

@@ -27,6 +27,14 @@ static bool is_running(const struct worker *worker)
 	return worker->state != WORKER_NONE && worker->state != WORKER_STUCK;
 }
 
+/* What a line calls the tenant, valid until the next call. */
+static const char *words(const struct worker *worker)
+{
+	static char text[CONTAINER_WORDS_BYTES];
+
+	return container_words(worker->owner, worker->container, text);
+}
+
 static int tell(const struct worker *worker, enum channel_kind kind, uint64_t number, int fd)
 {
 	const struct channel_message message = {
@@ -237,7 +245,7 @@ static void refuse(struct supervisor *s, struct worker *worker, const char *why)
 	const struct channel_message message = {.kind = CHANNEL_NO_DOOR, .owner = worker->owner};
 
 	if (!worker->has_been_told)
-		log_warning("uid %u is not served now: %s", worker->owner, why);
+		log_warning("%s is not served now: %s", words(worker), why);
 	worker->has_been_told = worker->was_refused = true;
 	worker->is_wanted = false;
 	(void)acceptors_tell(s, &message, -1);
@@ -337,16 +345,21 @@ void workers_start(struct supervisor *s)
 
 /* ---- messages of acceptors --------------------------------------------------------------- */
 
-void workers_want_door(struct supervisor *s, struct acceptor *acceptor, uid_t owner)
+void workers_want_door(
+	struct supervisor *s, struct acceptor *acceptor, const struct channel_message *message)
 {
-	struct worker *worker = workers_find(s, owner);
-	const struct channel_message no_door = {.kind = CHANNEL_NO_DOOR, .owner = owner};
+	struct worker *worker = workers_find(s, message->owner);
+	const struct channel_message no_door = {.kind = CHANNEL_NO_DOOR, .owner = message->owner};
+	char text[CONTAINER_WORDS_BYTES];
 
 	if (!worker) {
-		log_peer("uid %u is not served: too many users", owner);
+		log_peer("%s is not served: too many users",
+			container_words(message->owner, message->name, text));
 		(void)channel_send(acceptor->channel, &no_door, -1);
 		return;
 	}
+	if (!worker->container[0])
+		strcpy(worker->container, message->name);
 	worker->is_wanted = true;
 	if (worker->state == WORKER_STUCK)
 		refuse(s, worker, "its worker does not end");
@@ -433,6 +446,7 @@ static void introduce(struct supervisor *s, struct worker *asker, uint64_t numbe
 		struct channel_message message = {
 			.kind = CHANNEL_ANSWERER, .owner = w->owner, .number = number};
 
+		strcpy(message.name, w->container);
 		if (!is_running(w) || w->state == WORKER_GOING)
 			continue;
 		end.owner++;
@@ -487,6 +501,8 @@ static void take_message(
 {
 	switch (message->kind) {
 	case CHANNEL_READY:
+		if (message->name[0])
+			strcpy(worker->container, message->name);
 		if (worker->state == WORKER_STARTING)
 			worker->state = WORKER_READY;
 		workers_start(s);
@@ -572,12 +588,12 @@ static void hear_out(struct supervisor *s, struct worker *worker)
 static void say_end(const struct worker *worker, int status)
 {
 	if (worker->state == WORKER_STUCK)
-		log_info("uid %u: its worker, which was given up, has ended", worker->owner);
+		log_info("%s: its worker, which was given up, has ended", words(worker));
 	else if (WIFSIGNALED(status))
-		log_warning("uid %u: its worker was killed by signal %d: %s", worker->owner,
+		log_warning("%s: its worker was killed by signal %d: %s", words(worker),
 			WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else if (WEXITSTATUS(status))
-		log_warning("uid %u: its worker ended with %d", worker->owner, WEXITSTATUS(status));
+		log_warning("%s: its worker ended with %d", words(worker), WEXITSTATUS(status));
 }
 
 bool workers_ended(struct supervisor *s, pid_t pid, int status)
@@ -662,7 +678,7 @@ void workers_watch(struct supervisor *s, uint64_t now_ns)
 			beat_ns = s->awake_ns;
 		if (!is_running(w) || now_ns <= beat_ns || now_ns - beat_ns <= GIVE_UP_NS)
 			continue;
-		log_error("uid %u: its worker does not answer: it is given up", w->owner);
+		log_error("%s: its worker does not answer: it is given up", words(w));
 		give_up(s, w);
 	}
 	workers_start(s);
@@ -688,9 +704,9 @@ void workers_give_up(struct supervisor *s)
 	for (struct worker *w = s->workers; w; w = w->next) {
 		if (!is_running(w))
 			continue;
-		log_error("uid %u: its worker does not end and is given up: what it had not "
+		log_error("%s: its worker does not end and is given up: what it had not "
 			  "committed lies in the recorders",
-			w->owner);
+			words(w));
 		give_up(s, w);
 	}
 }

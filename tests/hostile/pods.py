@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Two pods whose root is the host's root, the root of the host, and a user who builds a cgroup that is
-called like a pod's: neither pod is shown what the other has, or root; root is shown all; the user
-stays that user.
+called like a pod's: neither pod is shown what the other has, or root; root is shown all, and of which
+pod it is; the user stays that user.
 
 usage: pods.py --build DIR
 """
 import contextlib
 import glob
 import os
+import re
 import signal
 import socket
 import sqlite3
@@ -82,6 +83,19 @@ def check_sight(service, pods, fake, names):
     every = {(0, name) for name in names - {fake.name}} | {(PLAIN.uid, fake.name)}
     if jobs(service) != every:
         fail("root is shown %s" % jobs(service))
+    check_names(service, pods)
+
+
+def check_names(service, pods):
+    """rtl ls of root says of which pod a session is."""
+    pods_of = {pod.name: name for pod, name in zip(pods, IDS)}
+    for all_of_uid in service.sessions().values():
+        for session in all_of_uid:
+            if session["container"] != pods_of.get(session["job"]):
+                fail("%s is of container %s" % (session["job"], session["container"]))
+    said = service.rtl(None, "ls", "--socket", service.socket).stdout
+    if said.count(" in container " + IDS[0][:12]) != len(pods):  # of both, as their names begin alike
+        fail("rtl ls does not name the pods: " + said)
 
 
 def acceptor_of(pid):
@@ -186,6 +200,12 @@ def pods_and_others(service, pods, fake, root):
     wait_for("the workers to end", lambda: jobs(service) and len(jobs(service)) == len(users))
     check_sight(service, pods, fake, names)
     supervised.stop()
+    with open(service.log.name, encoding="utf-8", errors="replace") as log:
+        lines = log.read()
+    for name in IDS:
+        for said in (": session ", ": its worker was killed by signal 9"):
+            if not re.search(r"container %s \([34]\d{9}\)%s" % (name, said), lines):
+                fail("no line says of container %s%s" % (name, said))
     print("two pods of uid 0, root and a user with a cgroup like a pod's: each is shown its own, root all")
 
 

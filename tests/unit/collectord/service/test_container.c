@@ -96,7 +96,7 @@ static void what_a_user_may_name_is_no_container(void **state)
 
 static void a_number_is_of_one_container(void **state)
 {
-	char folder[] = "/tmp/rtl-container-XXXXXX", path[64];
+	char folder[] = "/tmp/rtl-container-XXXXXX", path[64], name[CONTAINER_NAME_BYTES];
 
 	(void)state;
 	assert_true(container_is_tenant(container_tenant(POD)));
@@ -107,9 +107,24 @@ static void a_number_is_of_one_container(void **state)
 	assert_int_equal(container_claim(folder, POD), 0);
 	assert_int_equal(container_claim(folder, POD), 0);
 	assert_int_equal(container_claim(folder, ID), -EPERM);
+	container_owner(folder, name);
+	assert_string_equal(name, POD);
 	snprintf(path, sizeof(path), "%s/.container", folder);
 	assert_int_equal(unlink(path), 0);
+	container_owner(folder, name);
+	assert_string_equal(name, "");
 	assert_int_equal(rmdir(folder), 0);
+}
+
+static void a_line_names_the_container_and_its_number(void **state)
+{
+	char words[CONTAINER_WORDS_BYTES];
+
+	(void)state;
+	assert_string_equal(container_words(1000, "", words), "uid 1000");
+	assert_string_equal(
+		container_words(3221225999u, POD, words), "container " POD " (3221225999)");
+	assert_string_equal(container_words(3221225999u, "", words), "container 3221225999");
 }
 
 static void names_of_recorders_keep_their_container(void **state)
@@ -143,6 +158,7 @@ int main(void)
 		cmocka_unit_test(pods_and_containers_beside_the_service_are_found),
 		cmocka_unit_test(what_a_user_may_name_is_no_container),
 		cmocka_unit_test(a_number_is_of_one_container),
+		cmocka_unit_test(a_line_names_the_container_and_its_number),
 		cmocka_unit_test(names_of_recorders_keep_their_container),
 	};
 

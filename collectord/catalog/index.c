@@ -492,6 +492,23 @@ int index_each_open(struct index *index, unsigned max,
 	return r;
 }
 
+int index_has_sessions(const char *path)
+{
+	struct index *index = NULL;
+	int has = 1;
+	bool is_new;
+
+	if (storage_check_file(path) == -ENOENT)
+		return 0;
+	if (index_open(path, NULL, &index, &is_new) == 0)
+		(void)index_number(index->db,
+			"SELECT EXISTS (SELECT 1 FROM session) OR "
+			"EXISTS (SELECT 1 FROM removed WHERE removed_realtime_ns IS NULL)",
+			NULL, &has);
+	index_close(index);
+	return has;
+}
+
 int index_is_closed(struct index *index, const char *database)
 {
 	int is_closed = 0;

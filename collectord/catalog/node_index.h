@@ -32,6 +32,13 @@ const char *node_index_folder(const struct node_index *node);
 int node_index_copy(struct node_index *node, uid_t owner, const char *database);
 
 /*
+ * Removes the index of @owner, whose rows were copied, if it names no session any more: those that
+ * were removed stay in the copy, of which the index is made anew when the tenant comes again. The
+ * caller has the lock of the tenant. Returns 0, -ENOTEMPTY, or another error.
+ */
+int node_index_drop(struct node_index *node, uid_t owner);
+
+/*
  * True if the file was damaged, moved or removed while it was open, so that it must be opened
  * again.
  */

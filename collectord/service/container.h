@@ -44,5 +44,13 @@ const char *container_words(uid_t tenant, const char *name, char ret[CONTAINER_W
  */
 int container_claim(const char *folder, const char *name);
 
+/*
+ * Removes the folder of a container and the folders of its uids, if nothing is stored there. The
+ * caller has the lock of the tenant, so that no worker makes them anew meanwhile; a process that
+ * dies here leaves what the next call removes. Returns 0; -ENOTEMPTY: something is there, and all
+ * stays; or another error.
+ */
+int container_vacate(const char *folder);
+
 /* Reads which container the folder belongs to; "": none, or it cannot be read. */
 void container_owner(const char *folder, char ret[CONTAINER_NAME_BYTES]);

@@ -97,6 +97,20 @@ struct worker *workers_find(struct supervisor *s, uid_t owner)
 	return worker;
 }
 
+/* Returns false if the name of the file is not @prefix and the number of a tenant. */
+static bool parse_name(const char *name, const char *prefix, uid_t *ret)
+{
+	size_t bytes = strlen(prefix);
+	unsigned long number;
+	char *end;
+
+	if (strncmp(name, prefix, bytes) != 0 || name[bytes] < '0' || name[bytes] > '9')
+		return false;
+	number = strtoul(name + bytes, &end, 10);
+	*ret = (uid_t)number;
+	return !*end && number < UINT32_MAX;
+}
+
 int workers_find_left(struct supervisor *s)
 {
 	DIR *store = opendir(s->config->store_path);
@@ -105,15 +119,16 @@ int workers_find_left(struct supervisor *s)
 	if (!store)
 		return -errno;
 	while ((entry = readdir(store))) {
-		char *end;
-		unsigned long uid = strtoul(entry->d_name, &end, 10);
-		struct worker *worker;
+		struct worker *worker = NULL;
+		uid_t uid;
 
-		if (end == entry->d_name || *end || uid >= UINT32_MAX)
-			continue;
-		worker = workers_find(s, container_is_tenant((uid_t)uid)
-						 ? (uid_t)uid
-						 : subuids_owner(s->config->subuids, (uid_t)uid));
+		if (parse_name(entry->d_name, "", &uid))
+			worker = workers_find(s, container_is_tenant(uid)
+							 ? uid
+							 : subuids_owner(s->config->subuids, uid));
+		else if (parse_name(entry->d_name, ".index-", &uid) && container_is_tenant(uid))
+			/* Nothing is stored: the index writer is told of it, and removes it. */
+			(void)workers_find(s, uid);
 		if (worker)
 			worker->is_to_start = true;
 	}

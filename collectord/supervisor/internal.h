@@ -100,6 +100,7 @@ struct supervisor {
 		watchdog_ns; /* interval of the watchdog messages to the service manager; 0: none */
 	uint64_t fed_ns;
 	uint64_t watched_ns; /* last time that the workers were checked, and ... */
+	uint64_t aged_ns;    /* last time that workers were started for old sessions */
 	uint64_t awake_ns;   /* ... since when the checks were on time */
 	bool has_unsaid;     /* the service manager was busy */
 	bool is_stopping;
@@ -154,7 +155,10 @@ void workers_hear(struct supervisor *s, struct worker *worker);
 /* Returns false if @pid is not a worker. */
 bool workers_ended(struct supervisor *s, pid_t pid, int status);
 
-/* Kills the workers that show no sign of life. */
+/* True if closed sessions are removed by age. */
+bool workers_age(const struct supervisor *s);
+
+/* Kills the workers that show no sign of life, and starts those that are due. */
 void workers_watch(struct supervisor *s, uint64_t now_ns);
 
 /* Has the workers read the configuration again. A new worker has s->config. */

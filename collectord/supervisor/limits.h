@@ -27,6 +27,11 @@
 /* Recorders kept for one tenant: half of all, so that no tenant locks out the others. */
 #define KEPT_TENANT_MAX	 (KEPT_RECORDERS_MAX / 2u)
 /*
+ * Where sessions are removed by age, a worker is started so often for each tenant that has closed
+ * ones and no worker: it removes them.
+ */
+#define AGES_NS		 86400000000000ull
+/*
  * Workers that have not ended so long after SIGTERM are killed. The index writer then has the
  * second time for what the other ones said, so that the service ends within 5 s.
  */

@@ -13,6 +13,7 @@
 
 #include "collectord/service/config.h"
 #include "collectord/service/container.h"
+#include "collectord/service/limit_options.h"
 #include "collectord/service/listen.h"
 #include "collectord/service/log.h"
 #include "collectord/service/notify.h"
@@ -675,6 +676,20 @@ void workers_reload(struct supervisor *s)
 	}
 }
 
+bool workers_age(const struct supervisor *s)
+{
+	return s->config->limits.keep_s && s->config->limits.keep_s != LIMIT_UNSET;
+}
+
+static void start_for_old(struct supervisor *s, uint64_t now_ns)
+{
+	if (!workers_age(s) || now_ns - s->aged_ns < AGES_NS)
+		return;
+	s->aged_ns = now_ns;
+	for (struct worker *w = s->workers; w; w = w->next)
+		w->is_to_start |= w->state == WORKER_NONE && atomic_load(&w->page->closed);
+}
+
 void workers_watch(struct supervisor *s, uint64_t now_ns)
 {
 	/*
@@ -696,6 +711,7 @@ void workers_watch(struct supervisor *s, uint64_t now_ns)
 		log_error("%s: its worker does not answer: it is given up", words(w));
 		give_up(s, w);
 	}
+	start_for_old(s, now_ns);
 	workers_start(s);
 }
 

@@ -15,7 +15,7 @@ import socket
 import sqlite3
 
 import wire
-from neighbours import read_status, workers_of
+from neighbours import acceptor_of, workers_of
 from node import DEADLINE_S, fail, reap, told, wait_for
 from service import Supervised, User, run
 
@@ -96,19 +96,6 @@ def check_names(service, pods):
     said = service.rtl(None, "ls", "--socket", service.socket).stdout
     if said.count(" in container " + IDS[0][:12]) != len(pods):  # of both, as their names begin alike
         fail("rtl ls does not name the pods: " + said)
-
-
-def acceptor_of(pid):
-    for path in glob.glob("/proc/[0-9]*"):
-        status = read_status(int(os.path.basename(path)))
-        if int(status.get("PPid", 0)) != pid or status["Name"].strip() != "collectord" or \
-                int(status["Threads"]) != 1:
-            continue
-        # The index writer has one thread, too.
-        if not any(os.readlink(fd).endswith("/index.db") for fd in glob.glob(path + "/fd/*")):
-            return int(status["Pid"])
-    fail("there is no acceptor")
-    return None
 
 
 def check_gone(service, pid, pod, frame):

@@ -85,6 +85,15 @@ struct channel_message {
 int channel_pair(int ret[2]);
 
 /*
+ * The same for connections of a tenant that its worker has not taken yet. At most
+ * CHANNEL_DOOR_CONNECTIONS fit, whatever the kernel counts a message as: of all descriptors that
+ * lie in sockets a user may have sent no more than its limit of descriptors (unix(7),
+ * ETOOMANYREFS), and all doors are of one user.
+ */
+#define CHANNEL_DOOR_CONNECTIONS 60u
+int channel_door(int ret[2]);
+
+/*
  * Sends @message, with @fd unless it is -1; the caller keeps @fd. Returns 0; -EAGAIN: the receiver
  * reads too slowly, or the kernel is short of a resource; -EPIPE: the other end is gone.
  */

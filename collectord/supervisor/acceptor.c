@@ -233,7 +233,8 @@ static void put(struct acceptor_self *a, struct door *door, const struct arrival
 {
 	if (!door->count && hand_over(a, door, arrival))
 		return;
-	if (door->count == PENDING_MAX || a->n_pending == PENDING_ALL_MAX) {
+	if (door->count == PENDING_MAX ||
+		(a->n_pending >= PENDING_ALL_MAX && door->count >= PENDING_LEAST)) {
 		refuse(a, arrival->fd);
 		return;
 	}

@@ -48,8 +48,12 @@
 #define BATCH		64u
 /* Connections of one tenant that may wait because its worker empties the door too slowly. */
 #define PENDING_MAX	1024u
-/* Connections of all tenants that may wait, so that descriptors are left to accept with. */
+/*
+ * Connections of all tenants that may wait, so that descriptors are left to accept with; of each
+ * tenant some always may, whatever wait for the others.
+ */
 #define PENDING_ALL_MAX 4096u
+#define PENDING_LEAST	16u
 /*
  * Connections whose close may hang are closed together: when there are so many, or after this time.
  */

@@ -181,7 +181,7 @@ static int make_door(struct worker *worker)
 
 	if (worker->door >= 0)
 		return 0;
-	r = channel_pair(pair);
+	r = channel_door(pair);
 	if (r < 0)
 		return r;
 	worker->door = pair[0];

@@ -92,7 +92,7 @@ def acceptor_of(pid):
                 int(status["Threads"]) != 1:
             continue
         # The index writer has one thread, too.
-        if not any(os.readlink(fd).endswith("/index.db") for fd in glob.glob(path + "/fd/*")):
+        if not any(os.path.realpath(fd).endswith("/index.db") for fd in glob.glob(path + "/fd/*")):
             return int(status["Pid"])
     return None
 

@@ -28,7 +28,8 @@ enum worker_state {
 struct kept {
 	struct kept *next;
 	int fd;	       /* -1: dropped, but the service manager still has to be told */
-	bool is_known; /* the service manager holds it */
+	bool is_known; /* the service manager holds it, ... */
+	bool is_own;   /* ... or will not, since it holds enough of this tenant's */
 	char name[CHANNEL_NAME_BYTES];
 };
 
@@ -64,6 +65,7 @@ struct worker {
 	uint64_t backoff_ns;
 	struct kept *kept;
 	unsigned n_kept;
+	unsigned n_passed; /* those of them that the service manager holds or is to hold */
 };
 
 struct acceptor {
@@ -90,7 +92,8 @@ struct supervisor {
 	struct ledger *ledger;
 	int signal_fd;
 	struct worker *workers;
-	unsigned n_workers; /* that have a process */
+	unsigned n_workers;	   /* that have a process */
+	unsigned n_kept, n_passed; /* sums over all of them */
 	struct acceptor acceptors[ACCEPTORS_MAX];
 	unsigned next_hanging; /* the place that is reused when all are taken */
 	uint64_t acceptor_retry_ns;
@@ -193,7 +196,7 @@ void keeper_keep(
 void keeper_drop(struct supervisor *s, struct worker *worker, const char *name);
 /* Sends again what the service manager was too busy to take. */
 void keeper_retry(struct supervisor *s);
-void keeper_free(struct worker *worker);
+void keeper_free(struct supervisor *s, struct worker *worker);
 
 /* ---- indexer.c -------------------------------------------------------------------------- */
 

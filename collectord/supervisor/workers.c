@@ -748,7 +748,7 @@ void workers_done(struct supervisor *s)
 		struct worker *next = s->workers->next;
 
 		shut(s->workers);
-		keeper_free(s->workers);
+		keeper_free(s, s->workers);
 		free(s->workers);
 		s->workers = next;
 	}

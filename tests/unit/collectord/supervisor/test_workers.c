@@ -6,12 +6,15 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "collectord/service/config.h"
 #include "collectord/service/limit_options.h"
 #include "collectord/service/listen.h"
+#include "collectord/service/state_dir.h"
 #include "collectord/supervisor/internal.h"
 #include "proto/base/clock.h"
 
@@ -90,10 +93,60 @@ static void a_node_that_keeps_sessions_for_ever_starts_no_worker_for_them(void *
 	end_service(&s);
 }
 
+static int keep(struct supervisor *s, struct worker *worker, unsigned n)
+{
+	char name[CHANNEL_NAME_BYTES];
+	unsigned before = worker->n_kept;
+
+	snprintf(name, sizeof(name), KEPT_PREFIX "%u-1-%u-00", worker->owner, n);
+	keeper_keep(s, worker, dup(STDIN_FILENO), name, false);
+	return worker->n_kept > before;
+}
+
+/* Or a user with a few pods would leave the supervisor no descriptor to start a worker with. */
+static void tenants_with_many_recorders_leave_room_for_those_with_few(void **state)
+{
+	struct config config = {.limits = {.keep_s = LIMIT_UNSET}};
+	struct listen_sockets none = {0};
+	struct worker *greedy, *last;
+	struct supervisor s;
+	unsigned kept = 0;
+
+	(void)state;
+	place_raise_descriptors();
+	make_service(&s, &config, &none);
+	for (unsigned tenant = 0; kept < KEPT_ALL_MAX; tenant++) {
+		greedy = workers_find(&s, 2000 + tenant);
+		assert_non_null(greedy);
+		for (unsigned n = 0; n < KEPT_TENANT_MAX && kept < KEPT_ALL_MAX; n++)
+			kept += (unsigned)keep(&s, greedy, n);
+		assert_int_equal(
+			greedy->n_kept, kept < KEPT_ALL_MAX ? KEPT_TENANT_MAX : greedy->n_kept);
+		assert_false(
+			greedy->n_kept == KEPT_TENANT_MAX && keep(&s, greedy, KEPT_TENANT_MAX));
+	}
+	assert_int_equal(s.n_passed, KEPT_PASSED_MAX + 2 * (kept / KEPT_TENANT_MAX - 1));
+	last = workers_find(&s, 1000);
+	for (unsigned n = 0; n < KEPT_LEAST; n++)
+		assert_true(keep(&s, last, n));
+	assert_false(keep(&s, last, KEPT_LEAST));
+	assert_int_equal(last->n_passed, KEPT_PASSED_LEAST);
+	assert_true(s.n_passed <= KEPT_RECORDERS_MAX);
+	/* What goes makes room. */
+	keeper_drop(&s, last, KEPT_PREFIX "1000-1-0-00");
+	assert_int_equal(last->n_passed, KEPT_PASSED_LEAST - 1);
+	assert_true(keep(&s, last, KEPT_LEAST));
+	assert_int_equal(last->n_passed, KEPT_PASSED_LEAST);
+	end_service(&s);
+	assert_int_equal(s.n_kept, 0);
+	assert_int_equal(s.n_passed, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sessions_grow_old_without_a_worker_of_their_tenant),
+		cmocka_unit_test(tenants_with_many_recorders_leave_room_for_those_with_few),
 		cmocka_unit_test(a_node_that_keeps_sessions_for_ever_starts_no_worker_for_them),
 	};
 

@@ -322,10 +322,10 @@ int whatif_predict(struct whatif *w, const struct whatif_question *questions, si
 	r = w->predictions ? begin_replay(w->job, false, &replay) : -ENOMEM;
 	w->graph = replay.graph;
 	replay.graph = (struct whatif_graph){0};
+	w->step_ns = replay.step_ns;
 	if (r || !is_explained(w))
 		return r;
 	replay.graph = w->graph;
-	w->step_ns = replay.step_ns;
 	for (size_t i = 0; i < w->job->process_count; i++) {
 		w->steps += w->job->processes[i].steps;
 		w->is_either_way |= !w->job->processes[i].has_calls;

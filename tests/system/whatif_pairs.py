@@ -5,7 +5,9 @@ What rtl whatif predicts of the first is held to the step that the second took, 
 Two controls must fail that: a replay of the same file without what its packets wait for and complete, and one that
 keeps all offsets as recorded, which predicts no gain. RTL_TEST_LONG=1: all pairs, not the first two.
 
-Kernels take ten times what softgpu.script says, so that the machine that runs the test matters less."""
+Kernels take ten times what softgpu.script says, so that the machine that runs the test matters less. Where the cause
+is on a host they take that by the wall clock, for a host that waits for a GPU must not see its end before it is, and
+of three runs that with the shortest steps counts, which other programs disturbed least; else the time line is virtual."""
 import json
 import os
 import re
@@ -21,35 +23,39 @@ FORWARD, BACKWARD, WEIGHTS = "Cijk_Ailk_Bljk_*", "Cijk_Alik_Bljk_*", "Cijk_Ailk_
 GEMM, COMM, ADAM, ATTENTION = "Cijk_*", "*ncclDevKernel_*", "*multi_tensor_apply*", "*FmhaBwd*"
 
 
-def kernels(factor=10):
+def kernels():
     """Names and durations of the script, in its order."""
     with open(SCRIPT, encoding="utf-8") as script:
         found = re.findall(r"^kernel (\S+) duration=(\d+)$", script.read(), re.M)
     assert len(found) > 15, found
-    return [(name, int(ns) * factor) for name, ns in found]
+    return [(name, 10 * int(ns)) for name, ns in found]
 
 
 def slower(pattern, factor, gpu=None):
     """Script lines by which kernels take longer, on one GPU or on all."""
     at = "" if gpu is None else " gpu=%d" % gpu
     prefix = re.compile(re.escape(pattern).replace(r"\*", ".*"))
-    lines = ["kernel %s%s duration=%d" % (name, at, ns * factor)
+    lines = ["kernel %s%s duration=%d" % (name, at, round(ns * factor))
              for name, ns in kernels() if prefix.fullmatch(name) or prefix.fullmatch(name.rstrip("*"))]
     assert lines, pattern
     return lines
+
+
+def computing(factor, gpu):
+    """Nearly all that a GPU computes takes longer on it; communication does not."""
+    return sum((slower(kind, factor, gpu) for kind in (GEMM, ADAM, ATTENTION, "*FmhaFwd*", "*vllm*")), [])
 
 
 class Pair:
     def __init__(self, name, options, cause=(), ranks=3, both=(), demo=(), demo_cause=(), is_host=False):
         self.name, self.options, self.cause, self.ranks, self.both = name, options, list(cause), ranks, list(both)
         self.demo, self.demo_cause = list(demo), list(demo_cause)
-        self.is_host = is_host  # the cause is on the host, so the time line is that of the machine
+        self.is_host = is_host
 
 
 def slow_gpu(factor, gpu, ranks=3, demo=(), both=()):
     return Pair("GPU %d computes %gx as long%s" % (gpu, factor, "".join(" " + word for word in demo)),
-                ["--rank", str(gpu)], slower("*", 1) and sum((slower(kind, factor, gpu) for kind in
-                (GEMM, ADAM, "*Fmha*", "*vllm*", "*at6native*elementwise*")), []), ranks, both, demo)
+                ["--rank", str(gpu)], computing(factor, gpu), ranks, both, demo)
 
 
 PAIRS = [
@@ -62,7 +68,7 @@ PAIRS = [
     slow_gpu(1.3, 1, demo=["--layers", "2"]),
     slow_gpu(1.5, 1, demo=["--buckets", "4"]),
     slow_gpu(1.4, 1, demo=["--cause", "exposed-comm"]),
-    slow_gpu(1.5, 1, both=sum((slower(kind, 1.25, 2) for kind in (GEMM, ADAM, "*Fmha*")), [])),
+    slow_gpu(1.5, 1, both=computing(1.25, 2)),
     Pair("GEMMs take 2x on GPU 1", ["--kernel", GEMM], slower(GEMM, 2, 1)),
     Pair("GEMMs of weights take 2x on GPU 2", ["--kernel", WEIGHTS], slower(WEIGHTS, 2, 2)),
     Pair("attention takes 4x on GPU 1", ["--kernel", ATTENTION], slower(ATTENTION, 4, 1)),
@@ -74,7 +80,7 @@ PAIRS = [
     Pair("communication takes 3x in 4 buckets", ["--transfer", "0.3333333x"], slower(COMM, 3), demo=["--buckets", "4"]),
     Pair("communication takes 2x, two ranks", ["--transfer", "0.5x"], slower(COMM, 2), ranks=2),
     Pair("--cause late-rank, its host", ["--host", "1"], demo_cause=["--cause", "late-rank"], is_host=True),
-    Pair("--cause late-rank, the rank", ["--rank", "1"], demo_cause=["--cause", "late-rank"], ranks=4, is_host=True),
+    Pair("--cause late-rank, the rank", ["--rank", "1"], demo_cause=["--cause", "late-rank"], ranks=2, is_host=True),
     Pair("--cause checkpoint, its host", ["--host", "0"], demo_cause=["--cause", "checkpoint"], is_host=True),
     Pair("--cause checkpoint, the rank", ["--rank", "0"], demo_cause=["--cause", "checkpoint"], ranks=2, is_host=True),
 ]
@@ -87,9 +93,8 @@ def record(rtl, demo, folder, name, pair, has_cause):
     with open(script, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("RTL_", "SOFTGPU_"))}
-    environment.update(SOFTGPU_SCRIPT=script, SOFTGPU_COUNT=str(pair.ranks), RTL_EXIT_MS="60000")
-    if pair.is_host:
-        environment["SOFTGPU_REALTIME"] = "1"
+    environment.update(SOFTGPU_SCRIPT=script, SOFTGPU_COUNT=str(pair.ranks), RTL_EXIT_MS="60000",
+                       SOFTGPU_REALTIME=str(int(pair.is_host)))
     done = subprocess.run([rtl, "run", "-o", path, "--device", "soft", "--mode", "barriers", "--", demo, "--ranks",
                            str(pair.ranks), "--steps", "10", *pair.demo, *(pair.demo_cause if has_cause else [])],
                           capture_output=True, text=True, check=False, env=environment)
@@ -119,8 +124,11 @@ def without_edges(path):
 
 
 def check(rtl, demo, folder, pair):
-    path, mended = (record(rtl, demo, folder, name, pair, name == "with") for name in ("with", "without"))
-    said, truth = ask(rtl, path, *pair.options), ask(rtl, mended, *pair.options)
+    runs = {kind: [record(rtl, demo, folder, "%s-%d" % (kind, i), pair, kind == "with")
+                   for i in range(3 if pair.is_host else 1)] for kind in ("with", "without")}
+    shortest = lambda kind: min(((ask(rtl, path, *pair.options), path) for path in runs[kind]),
+                                key=lambda answer: answer[0]["step_ns"])
+    (said, path), (truth, _) = shortest("with"), shortest("without")
     control = ask(rtl, without_edges(path), *pair.options)
     gain = 100 * (1 - truth["step_ns"] / said["step_ns"])
     predicted = None if said["refused"] else said["predictions"][0]["gain_pct"]

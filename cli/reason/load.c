@@ -758,6 +758,7 @@ static int load_modes(struct loading *l)
 
 	while (!r && (r = query_next(rows)) > 0) {
 		l->figures->has_calls |= query_integer(rows, 2) != 0;
+		l->figures->has_edges |= query_integer(rows, 3) != 0;
 		r = 0;
 	}
 	return r;

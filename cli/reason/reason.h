@@ -126,7 +126,8 @@ struct reason_figures {
 	uint64_t timed;			   /* rows of the sample that have times */
 	uint64_t missing;		   /* dropped, torn or outstanding */
 	uint64_t untimed_copies;
-	bool is_live, is_simulated, has_steps, has_calls; /* has_steps: from markers */
+	bool is_live, is_simulated, has_steps; /* has_steps: from markers */
+	bool has_calls, has_edges; /* host calls were recorded; what waits for what was */
 	struct reason_kind *kinds;
 	size_t kind_count;
 	struct reason_lane *lanes; /* lanes with any time, sorted by process and GPU */

@@ -185,14 +185,16 @@ static bool has_straggler(const struct judging *j)
 	return j->figures->straggler.is_found && j->figures->straggler.cost_pct >= REASON_LATE_PCT;
 }
 
-/* Where host calls were recorded the gain can be predicted, and the cost is an upper bound of it.
+/*
+ * Where it was recorded what waits for what the gain can be predicted, and the cost is an upper
+ * bound of it.
  */
 static void add_whatif(struct judging *j)
 {
 	const struct reason_lane *lane = j->reason->lane;
 	char hint[REASON_HINT_BYTES];
 
-	if (!j->figures->has_calls || !lane || !lane->has_rank)
+	if (!j->figures->has_edges || !lane || !lane->has_rank)
 		return;
 	memcpy(hint, j->reason->hint, sizeof(hint));
 	reason_say_hint(j,

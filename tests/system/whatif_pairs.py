@@ -7,7 +7,7 @@ keeps all offsets as recorded, which predicts no gain. RTL_TEST_LONG=1: all pair
 
 Kernels take a hundred times what softgpu.script says, on a virtual time line, so that it does not matter how fast the
 machine is that runs the test. Where the cause is on a host they take ten times as long by the wall clock, for a host
-that waits for a GPU must not see its end before it is, and of three runs that with the shortest steps counts, which
+that waits for a GPU must not see its end before it is, and of five runs that with the shortest steps counts, which
 other programs disturbed least."""
 import json
 import os
@@ -130,7 +130,7 @@ def without_edges(path):
 
 def check(rtl, demo, folder, pair):
     runs = {kind: [record(rtl, demo, folder, "%s-%d" % (kind, i), pair, kind == "with")
-                   for i in range(3 if pair.is_host else 1)] for kind in ("with", "without")}
+                   for i in range(5 if pair.is_host else 1)] for kind in ("with", "without")}
     shortest = lambda kind: min(((ask(rtl, path, *pair.options), path) for path in runs[kind]),
                                 key=lambda answer: answer[0]["step_ns"])
     (said, path), (truth, _) = shortest("with"), shortest("without")

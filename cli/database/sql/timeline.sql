@@ -2,8 +2,9 @@
 -- What the lanes of a time line are made of.
 
 -- query timeline_ranks
--- Every process by id; whether its host calls were recorded.
-SELECT id, rank, coalesce(mode IN ('hip', 'all'), 0) FROM rtl_process ORDER BY id;
+-- Every process by id; whether its host calls were recorded; whether what waits for what was.
+SELECT id, rank, coalesce(mode IN ('hip', 'all'), 0), coalesce(mode IN ('hip', 'all', 'barriers'), 0)
+FROM rtl_process ORDER BY id;
 
 -- query timeline_dispatches
 -- Every dispatch, in the order of the file. submit: ns before start, or the time where start is NULL.

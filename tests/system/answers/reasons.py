@@ -480,14 +480,16 @@ def check_order(rtl, folder):
 
 
 def check_hints(rtl, folder):
-    """Where host calls were recorded the reason names what tells more of them, and what predicts the gain."""
-    for mode, has_calls in ("full", False), ("hip", True), ("all", True):
+    """Where host calls were recorded the reason names what tells more of them, and where it was recorded what waits
+    for what, it names what predicts the gain."""
+    for mode, has_calls, has_edges in (("full", False, False), ("hip", True, True), ("all", True, True),
+                                       ("barriers", False, True)):
         for program, spoil, rank in (data_parallel(late(4, 3 * MS)), None, 4), (data_parallel(), slow(5, 1.2), 5):
             job = Job(8)
             if spoil:
                 spoil(job)
             hint = ask(rtl, job.run(program), folder, "UPDATE rtl_process SET mode = '%s'" % mode)["hint"]
-            assert hint.endswith("rtl whatif --rank %d what it would gain as the others" % rank) == has_calls, hint
+            assert hint.endswith("rtl whatif --rank %d what it would gain as the others" % rank) == has_edges, hint
             assert ("rtl run --mode hip" in hint) == (rank == 4 and not has_calls), (mode, hint)
 
 

@@ -4,6 +4,8 @@
 job something, with its cause and its cost; no healthy job accuses a rank. RTL_TEST_LONG=1: three seeds
 of each, and 64 ranks."""
 import contextlib
+import csv
+import io
 import json
 import os
 import re
@@ -12,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from jobs import ADAM, ADD, ATTENTION, ATTENTION_BACK, GEMM, GEMM_BACK, MOE, MS, NORM, RCCL, S, START, US, Job, Rank
+from jobs import ADAM, ADD, ATTENTION, ATTENTION_BACK, GEMM, GEMM_BACK, MOE, MS, NORM, RCCL, S, START, US, HipRank, Job, Rank
 
 
 def nothing(_rank, _step):
@@ -426,6 +428,24 @@ def check_custom(rtl, folder, seed):
         assert all((group["busbw_gb_per_s"] is None) == ("cross" in group["operation"]) for group in told["groups"])
 
 
+def check_simulated(rtl, folder):
+    """Each table as CSV has a column that says that the figures are a software GPU's."""
+    path = store(Job(4, rank_type=HipRank).run(data_parallel()), folder)
+    tables = {"summary": "kernels ranks gpus copies losses metrics host_calls collectives categories reason".split(),
+              "collectives": ["groups", "ranks", "operations", "missing"], "diagnose": ["findings", "processes"]}
+    asked = [(verb, "--csv=" + table) for verb, names in tables.items() for table in names]
+    asked += [("timeline", "--csv"), ("timeline", "--by", "kind", "--csv"), ("tree", "--csv"), ("outstanding", "--csv"),
+              ("info", "--clocks", "--csv"), ("whatif", "--rank", "all", "--csv"), ("summary", "--by", "rank", "--csv=groups")]
+    rows = 0
+    for words in asked:
+        done = subprocess.run([rtl, *words, path], capture_output=True, text=True, check=True)
+        table = list(csv.DictReader(io.StringIO(done.stdout)))
+        assert "simulated" in done.stdout.splitlines()[0].split(","), (words, done.stdout)
+        assert all(row["simulated"] == "1" for row in table), (words, table)
+        rows += len(table)
+    assert rows > 100, rows
+
+
 def check_impossible(rtl, folder):
     """Collectives that rank 2 leaves before the others come are counted and told, and in no figure."""
     job = Job(4).run(sharded())
@@ -629,6 +649,7 @@ def check_fault(rtl, folder, fault, seed):
 def main():
     rtl, is_long = sys.argv[1], bool(os.environ.get("RTL_TEST_LONG"))
     with tempfile.TemporaryDirectory() as folder:
+        check_simulated(rtl, folder)
         check_impossible(rtl, folder)
         check_apart(rtl, folder)
         check_order(rtl, folder)

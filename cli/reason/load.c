@@ -62,6 +62,7 @@ void reason_figures_done(struct reason_figures *figures)
 		free(figures->lanes[i].kinds);
 	free(figures->lanes);
 	free(figures->kinds);
+	free(figures->straggler.spans);
 	*figures = (struct reason_figures){0};
 }
 
@@ -413,8 +414,6 @@ static void take_straggler(
 		.cost_pct = from->cost_pct,
 		.gain_ns = (double)from->gain_ns,
 		.windows = from->windows,
-		.from_ns = from->from_ns,
-		.to_ns = from->to_ns,
 		.cause = from->cause,
 		.waiting_ns = (double)from->waiting_ns,
 	};
@@ -468,6 +467,7 @@ static void take_waiting(
 	if (!change->group || !change->group->numbers)
 		return;
 	f->waiting.has_change = true;
+	f->waiting.is_change_of_all = w->group_count == 1;
 	f->waiting.change_number = change->group->numbers[change->window];
 	f->waiting.change_ratio = change->ratio;
 }
@@ -577,7 +577,7 @@ static int load_pace(struct loading *l)
 	for (size_t i = 0; i < f->lane_count; i++)
 		lanes[i] = (struct pace_lane){
 			.process_id = f->lanes[i].process_id, .gpu_id = f->lanes[i].gpu_id};
-	r = pace_find(l->query, l->categories, s->from_ns, s->to_ns, lanes, f->lane_count);
+	r = pace_find(l->query, l->categories, s->spans, s->span_count, lanes, f->lane_count);
 	for (size_t i = 0; i < f->lane_count && !r; i++) {
 		if (lanes[i].process_id != s->at[0].process_id ||
 			lanes[i].gpu_id != s->at[0].gpu_id)
@@ -607,6 +607,8 @@ static int find_stragglers(struct loading *l, struct collectives *collectives)
 	if (r)
 		return r;
 	take_straggler(l->figures, collectives, &found.steady);
+	l->figures->straggler.spans = TAKE(found.steady.spans);
+	l->figures->straggler.span_count = found.steady.span_count;
 	take_event(l->figures, collectives, &found.event);
 	take_waiting(l->figures, waiting, &found);
 	l->figures->waiting.launch_wait_pct =

@@ -93,7 +93,8 @@ static void say_compute(const struct reason_figures *f, char *ret, size_t bytes)
 	char reference[64];
 
 	name_place(f, s->reference, reference, sizeof(reference));
-	if (s->pace > 0 && s->pace_names < PACE_NAMES)
+	if (s->pace > 0 && s->pace_names < PACE_NAMES &&
+		s->pace_kernel_ratio >= PACE_SLOW_FEW / 1e3)
 		snprintf(ret, bytes, "%.40s takes %.2fx: more work in it, or a slow GPU",
 			s->pace_kernel, s->pace_kernel_ratio);
 	else if (s->is_pace_slow)
@@ -246,8 +247,12 @@ bool reason_event(struct judging *j)
 	const struct reason_event *event = &f->event;
 	char longest[32], median[32], place[96], which[64];
 
+	/* Where all GPUs compute longer a step has more work, which is no less a reason to name a
+	 * rank in the other steps. */
 	if (!event->is_found || event->cost_pct < REASON_PART_PCT ||
-		(has_straggler(j) && f->straggler.cost_pct > event->cost_pct))
+		(has_straggler(j) &&
+			(f->straggler.cost_pct > event->cost_pct ||
+				(!event->has_place && event->cause == STRAGGLER_COMPUTE))))
 		return false;
 	reason_format_time(event->longest_ns, longest);
 	reason_format_time(event->median_ns, median);

@@ -206,6 +206,22 @@ def replicas(rank):
         rank.synchronize()
 
 
+def prefill_for_others(rank):
+    """Four ranks that prefill, each for one that decodes: they have more to do, and are alike."""
+    is_first = rank.rank < 4
+    for request in range(16):
+        rank.step(request)
+        got = 0
+        if not is_first:
+            got = yield from rank.send(rank.rank - 4, False, 200 * US, 16 << 20)
+        for _ in range(6):
+            rank.kernel(GEMM, (500 if is_first else 90) * US, after=(got,), grid=8192 if is_first else 512)
+            done = rank.kernel(ATTENTION, (300 if is_first else 50) * US, grid=8192 if is_first else 512)
+        if is_first:
+            yield from rank.send(rank.rank + 4, True, 200 * US, 16 << 20, after=(done,))
+        rank.synchronize()
+
+
 def longer_gemms(rank, _step):
     """More to do in GEMMs of the same grid."""
     rank.slow = lambda name, at: 1.15 if rank.rank == 4 and name in (GEMM, GEMM_BACK) else 1.0
@@ -224,6 +240,19 @@ def slow(number, factor, since_ns=0):
 def uneven(rank, _step):
     factor = 1 + 0.3 * rank.rng.random()
     rank.slow = lambda name, at: factor if name in (GEMM, GEMM_BACK, ATTENTION, ATTENTION_BACK) else 1.0
+
+
+def throttled(rank, step):
+    rank.slow = lambda name, at: 1.5 if rank.rank == 1 and 6 <= step < 12 and name != RCCL else 1.0
+
+
+def all_throttled(rank, step):
+    rank.slow = lambda name, at: 1.3 if step >= 12 and name != RCCL else 1.0
+
+
+def slow_or_late(rank, step):
+    rank.host(3 * MS if rank.rank == 6 and step % 2 else 0)
+    rank.slow = lambda name, at: 1.5 if rank.rank == 1 and step % 2 == 0 and name != RCCL else 1.0
 
 
 def in_turn(rank, step):
@@ -247,6 +276,7 @@ HEALTHY = [
     ("kernels apart by 5 %", 8, sharded(), {"jitter": 0.05}), ("lengths that vary", 8, data_parallel(uneven), {}),
     ("a rank that logs", 8, data_parallel(late(0, 200 * US)), {}), ("a late leaf of a broadcast", 8, from_root, {}),
     ("experts", 8, experts, {}), ("replicas", 8, replicas, {}),
+    ("ranks that prefill for others", 8, prefill_for_others, {}),
 ]
 FAULTS = [
     ("a slow GPU, data parallel", 8, data_parallel(), slow(5, 1.2), [5], "compute", {}),
@@ -263,6 +293,10 @@ FAULTS = [
     ("a slow link", 8, (linked(2), linked()), None, [2, 3], "transfer", {}),
     ("a late host, two streams", 8, (two_streams(3 * MS), two_streams()), None, [3], "host", {}),
     ("late hosts in turn", 8, (data_parallel(in_turn), data_parallel()), None, [2, 6], "host", {}),
+    ("a GPU that is slow for six steps", 8, (data_parallel(throttled, 24), data_parallel(steps=24)), None, [1], "compute", {}),
+    ("a slow GPU and a late host in turn", 8, (data_parallel(slow_or_late), data_parallel()), None, [1, 6], "several", {}),
+    ("two slow GPUs, without steps", 8, sharded(steps=6), lambda job: (slow(1, 1.4)(job), slow(6, 1.39)(job)), [1, 6],
+     "compute", {"steps": False}),
 ]
 MANY = [
     ("a slow GPU, 64 ranks", 64, tensor_in_data_parallel(), slow(21, 1.2), [21], "compute", {}),
@@ -665,6 +699,9 @@ def main():
             for name, ranks, program, rank in EVENTS:
                 reason = ask(rtl, Job(ranks, seed=seed).run(program), folder)
                 assert reason["code"] == "event" and reason["event"]["rank"] == rank, (name, seed, reason)
+            reason = ask(rtl, Job(8, seed=seed).run(data_parallel(all_throttled, 24)), folder)
+            assert not reason["straggler"] and reason["waiting"]["slower_since_step"] == 12, (seed, reason)
+            assert re.search(r"; since step 12 steps take 1\.[23]\dx as long as before$", reason["text"]), (seed, reason)
             job = Job(8, seed=seed).run(data_parallel(longer_gemms))
             straggler = ask(rtl, job, folder)["straggler"]
             assert straggler["ranks"] == [4] and not straggler["slow_gpu"], (seed, straggler)

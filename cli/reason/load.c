@@ -275,7 +275,7 @@ static int take_lanes(
 		qsort(f->lanes, f->lane_count, sizeof(*f->lanes), compare_lanes);
 	f->untimed_copies = t->untimed_copies;
 	f->has_steps = t->steps->source == STEPS_MARKERS;
-	f->is_selected_by_time = t->steps->has_unrecorded;
+	f->filtered = t->left_out;
 	return 0;
 }
 
@@ -451,6 +451,14 @@ static void take_event(
 		event->place = place_of(c, from->group, from->lane);
 }
 
+/* Where kernels were left out by choice a rank computes in what looks like idle time: how long it
+ * is waited for is an upper bound, and it is not known why. */
+static void forget_causes(struct reason_figures *f)
+{
+	f->straggler.cause = f->event.cause = STRAGGLER_SEVERAL;
+	f->straggler.is_at_most = f->straggler.is_found;
+}
+
 static void take_waiting(
 	struct reason_figures *f, const struct waiting *w, const struct stragglers *from)
 {
@@ -531,8 +539,12 @@ static void take_kinds(
 	}
 	for (size_t i = 0; kinds && i < kinds->count; i++) {
 		const struct step_kind *kind = kinds->at + i;
-		struct reason_steps *steps = f->steps + f->step_kinds++;
+		struct reason_steps *steps = f->steps + f->step_kinds;
 
+		/* none of it was recorded */
+		if (!kind->steps)
+			continue;
+		f->step_kinds++;
 		memcpy(steps->name, kind->name, sizeof(steps->name));
 		steps->steps = kind->steps;
 		steps->share_pct = all ? 100.0 * (double)kind->total_ns / (double)all : 0;
@@ -610,6 +622,8 @@ static int find_stragglers(struct loading *l, struct collectives *collectives)
 	l->figures->straggler.spans = TAKE(found.steady.spans);
 	l->figures->straggler.span_count = found.steady.span_count;
 	take_event(l->figures, collectives, &found.event);
+	if (l->figures->filtered)
+		forget_causes(l->figures);
 	take_waiting(l->figures, waiting, &found);
 	l->figures->waiting.launch_wait_pct =
 		l->figures->waiting.wait_pct * share_of_launches(collectives);
@@ -717,22 +731,6 @@ static int load_hang(struct loading *l, char error[QUERY_ERROR_BYTES])
 	return 0;
 }
 
-/* Counts the dispatches that the user left out by kernel, GPU, rank or time. */
-static int load_choices(struct loading *l)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(l->query, "skipped", &rows);
-
-	while (!r && (r = query_next(rows)) > 0) {
-		const char *name = query_text(rows, 0);
-
-		if (name && !strcmp(name, "skipped_filter"))
-			l->figures->filtered = (uint64_t)query_integer(rows, 1);
-		r = 0;
-	}
-	return r;
-}
-
 static int load_part(struct loading *l, const char *categories, char error[QUERY_ERROR_BYTES])
 {
 	int r = load_shapes(l);
@@ -784,8 +782,6 @@ int reason_load(struct query *query, const char *categories, const struct verdic
 	r = categories_new(query, categories, error, &l.categories);
 	if (!r)
 		r = load_modes(&l);
-	if (!r)
-		r = load_choices(&l);
 	if (!r)
 		r = has_faults(&l, &has_fault);
 	if (!r && (counts->outstanding || has_fault))

@@ -141,8 +141,7 @@ struct reason_figures {
 	struct reason_steps steps[STEP_KINDS_MAX]; /* longest total time first */
 	size_t step_kinds;			   /* with fewer than two, all steps are alike */
 	struct reason_hang hang;
-	uint64_t filtered;	  /* dispatches that the user's filter left out */
-	bool is_selected_by_time; /* left out in known periods, which no figure counts */
+	uint64_t filtered; /* dispatches that the user left out, other than by time */
 	struct reason_copies copies;
 };
 

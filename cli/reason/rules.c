@@ -374,13 +374,13 @@ static bool hang(struct judging *j)
 
 static bool filtered(struct judging *j)
 {
-	if (!j->figures->filtered || j->figures->is_selected_by_time)
+	if (!j->figures->filtered)
 		return false;
 	reason_say(j,
 		"no single cause: %" PRIu64 " kernels were not recorded, as was asked, so that no "
 		"share of the time is known",
 		j->figures->filtered);
-	reason_say_hint(j, "rtl run without a choice of kernels and GPUs records all of them");
+	reason_say_hint(j, REASON_RECORD_ALL);
 	return true;
 }
 

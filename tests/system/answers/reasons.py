@@ -480,6 +480,43 @@ def check_simulated(rtl, folder):
     assert rows > 100, rows
 
 
+def check_left_out(rtl, folder):
+    """What a user chose not to record is no idle time: neither the cause of a rank that is late, nor a share of the
+    time where kernels were left out, nor a step that was left out."""
+    job = Job(8).run(data_parallel(late(4, 3 * MS)))
+    for rank in job.ranks:
+        rank.kernels, rank.copies = [k for k in rank.kernels if k[1] == RCCL], []
+    left_out = "INSERT INTO rtl_counter_base SELECT process_id, queueId, 'skipped_filter', 900 FROM rtl_queue;"
+    reason = ask(rtl, job, folder, left_out)
+    assert reason["straggler"]["ranks"] == [4] and reason["straggler"]["at_most"], reason
+    assert reason["straggler"]["cause"] == "several" and "was asked" in reason["text"], reason
+    path = os.path.join(folder, "job.db")
+    done = subprocess.run([rtl, "timeline", "--json", path], capture_output=True, text=True, check=True)
+    assert "no share of the time is known" in json.loads(done.stdout)["reading"], done.stdout
+    # Three steps of each eight.
+    job = Job(4).run(data_parallel(steps=24))
+    times = ""
+    for rank in job.ranks:
+        marks = [mark for number, mark in enumerate(rank.marks) if number % 8 in (4, 5, 6)]
+
+        def is_in(time, marks=marks):
+            return any(begin <= time < end for _, begin, end in marks)
+        rank.kernels = [kernel for kernel in rank.kernels if is_in(kernel[5])]
+        rank.copies = [copy for copy in rank.copies if is_in(copy[0])]
+        launched = {kernel[7] for kernel in rank.kernels}
+        rank.calls = [call for call in rank.calls if call[0] in launched]
+        rank.parts = [part for part in rank.parts if part[0] in launched]
+        times += "".join("INSERT INTO rtl_recording VALUES (%d, %d, %d, 'steps', 'steps');" % (rank.rank + 1, begin, end)
+                         for _, begin, end in marks)
+    reason = ask(rtl, job, folder, "DELETE FROM rtl_recording;" + times + left_out)
+    assert reason["code"] == "none" and reason["all"]["idle_pct"] < 5, reason
+    done = subprocess.run([rtl, "timeline", "--json", path], capture_output=True, text=True, check=True)
+    told = json.loads(done.stdout)
+    assert told["total"]["idle_time_ns"] * 20 < told["total"]["total_time_ns"] and "neither" in told["reading"], (told["total"], told["reading"])
+    done = subprocess.run([rtl, "timeline", path], capture_output=True, text=True, check=True)
+    assert "steps: 36 from roctx markers; 64 more were not recorded" in done.stdout, done.stdout
+
+
 def check_impossible(rtl, folder):
     """Collectives that rank 2 leaves before the others come are counted and told, and in no figure."""
     job = Job(4).run(sharded())
@@ -684,6 +721,7 @@ def main():
     rtl, is_long = sys.argv[1], bool(os.environ.get("RTL_TEST_LONG"))
     with tempfile.TemporaryDirectory() as folder:
         check_simulated(rtl, folder)
+        check_left_out(rtl, folder)
         check_impossible(rtl, folder)
         check_apart(rtl, folder)
         check_order(rtl, folder)

@@ -10,9 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/trace/categories.h"
-#include "cli/database/exit_text.h"
-#include "cli/trace/graph_replays.h"
+#include "cli/trace/kernels/categories.h"
+#include "cli/database/session/exit_text.h"
+#include "cli/trace/kernels/graph_replays.h"
 #include "cli/trace/id_map.h"
 #include "cli/database/query.h"
 #include "cli/trace/replicas.h"

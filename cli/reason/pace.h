@@ -14,7 +14,7 @@
 
 #include "cli/collectives/straggler.h"
 #include "cli/database/query.h"
-#include "cli/trace/categories.h"
+#include "cli/trace/kernels/categories.h"
 
 /* A GPU is slow if it takes at least so many thousandths of the others' time and is outside their
  * spread. The second limit is for fewer than PACE_FEW GPUs, whose spread is unknown. */

@@ -7,7 +7,7 @@
  * intervals are only places in it. One pass over the dispatches. One thread.
  */
 #include "cli/collectives/totals.h"
-#include "cli/trace/categories.h"
+#include "cli/trace/kernels/categories.h"
 #include "cli/timeline/timeline.h"
 
 /* About 9 bytes each in the page. */

@@ -6,8 +6,8 @@
  */
 #include <stdio.h>
 
-#include "cli/database/exit_text.h"
-#include "cli/trace/kernel_totals.h"
+#include "cli/database/session/exit_text.h"
+#include "cli/trace/kernels/kernel_totals.h"
 #include "cli/trace/replicas.h"
 #include "cli/database/query.h"
 #include "cli/reason/reason.h"
@@ -15,7 +15,7 @@
 #include "cli/summary/cost.h"
 #include "cli/summary/groups.h"
 #include "cli/output/table.h"
-#include "cli/database/verdict.h"
+#include "cli/database/session/verdict.h"
 
 enum summary_table {
 	SUMMARY_KERNEL_TABLE,

@@ -6,8 +6,8 @@
  */
 #include "cli/database/query.h"
 #include "cli/trace/breakdown.h"
-#include "cli/trace/categories.h"
-#include "cli/trace/graph_replays.h"
+#include "cli/trace/kernels/categories.h"
+#include "cli/trace/kernels/graph_replays.h"
 #include "cli/trace/replicas.h"
 
 struct timeline_call {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/trace/categories.h"
+#include "cli/trace/kernels/categories.h"
 #include "cli/base/array.h"
 #include "cli/trace/sort_buffer.h"
 #include "cli/timeline/host_calls.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/trace/categories.h"
+#include "cli/trace/kernels/categories.h"
 #include "tests/unit/cli/trace/scene.h"
 
 struct expected {

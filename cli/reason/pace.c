@@ -43,7 +43,8 @@ struct finding {
 	const struct categories *categories;
 	struct pace_lane *lanes;
 	size_t lane_count;
-	int64_t from_ns, to_ns;
+	const struct straggler_span *spans;
+	size_t span_count;
 	struct idmap shape_of_id;
 	struct shape *shapes;
 	size_t shape_count, shape_capacity;
@@ -126,6 +127,22 @@ static int load_shapes(struct finding *f)
 	return r;
 }
 
+static bool is_within_span(const struct finding *f, int64_t start_ns)
+{
+	size_t from = 0, to = f->span_count;
+
+	/* The first span that ends after it. */
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (f->spans[middle].to_ns <= start_ns)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from < f->span_count && f->spans[from].from_ns <= start_ns;
+}
+
 static int load_runs(struct finding *f)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
@@ -136,8 +153,7 @@ static int load_runs(struct finding *f)
 
 		r = 0;
 		if (at == IDMAP_NONE || f->shapes[at].lane == UINT32_MAX ||
-			query_is_null(rows, 1) || query_integer(rows, 1) < f->from_ns ||
-			query_integer(rows, 1) >= f->to_ns)
+			query_is_null(rows, 1) || !is_within_span(f, query_integer(rows, 1)))
 			continue;
 		if (GROW(f->runs, f->run_count, f->run_capacity))
 			return -ENOMEM;
@@ -266,7 +282,8 @@ static double weighted_median(const struct ratio *ratios, size_t count)
 
 /* Returns the weight of all ratios of one name, which are adjacent. *@ret_next is the index after
  * the last. */
-static double weight_of_name(const struct ratio *ratios, size_t first, size_t count, size_t *ret_next)
+static double weight_of_name(
+	const struct ratio *ratios, size_t first, size_t count, size_t *ret_next)
 {
 	double weight = 0;
 	size_t next = first;
@@ -355,15 +372,15 @@ static int judge(struct finding *f)
 	return 0;
 }
 
-int pace_find(struct query *query, const struct categories *categories, int64_t from_ns,
-	int64_t to_ns, struct pace_lane *lanes, size_t count)
+int pace_find(struct query *query, const struct categories *categories,
+	const struct straggler_span *spans, size_t span_count, struct pace_lane *lanes,
+	size_t count)
 {
 	CLEANUP(finding_done)
-	struct finding f = {
-		.query = query,
+	struct finding f = {.query = query,
 		.categories = categories,
-		.from_ns = from_ns,
-		.to_ns = to_ns,
+		.spans = spans,
+		.span_count = span_count,
 		.lanes = lanes,
 		.lane_count = count};
 	int r = load_shapes(&f);

@@ -36,6 +36,12 @@ static const char *name_of_database(struct trace_file *file)
 	CLEANUP(foreign_close_p) sqlite3 *db = NULL;
 	const char *name = NULL;
 
+	if (file->is_gzip) {
+		trace_file_refuse(file, 0,
+			"is a database that gzip has packed, which SQLite cannot open: gunzip it "
+			"first");
+		return NULL;
+	}
 	if (foreign_open(file, &db) < 0)
 		return NULL;
 	if (foreign_number(db, "PRAGMA application_id", 0) == SCHEMA_APPLICATION_ID)

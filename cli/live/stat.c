@@ -136,7 +136,8 @@ static int print_json(const struct sample *now)
 static int print_table(const struct sample *now, uint64_t interval_ns, bool is_first)
 {
 	CLEANUP(stat_view_free_p) struct stat_view *view = NULL;
-	int r = stat_view_new(now, interval_ns, STAT_BY_RANK, &view);
+	const size_t width = render_terminal_width(STDOUT_FILENO, 0);
+	int r = stat_view_new(now, interval_ns, STAT_BY_RANK, width, &view);
 
 	if (r)
 		return r;
@@ -144,8 +145,8 @@ static int print_table(const struct sample *now, uint64_t interval_ns, bool is_f
 		putchar('\n');
 	for (size_t i = 0; i < view->count; i++) {
 		CLEANUP(free_p)
-		char *line = render_escape_cut(
-			view->lines[i].text, strlen(view->lines[i].text), STAT_WIDTH_MAX);
+		char *line = render_escape_cut(view->lines[i].text, strlen(view->lines[i].text),
+			width ? width : STAT_WIDTH_MAX);
 
 		puts(line ? line : "");
 	}
@@ -230,7 +231,9 @@ static int take_live(struct live *live)
 static int draw_live(const struct live *live)
 {
 	CLEANUP(stat_view_free_p) struct stat_view *view = NULL;
-	int r = stat_view_new(live->now, live->options->interval_ns, live->order, &view);
+	/* With --wide the right edge cuts. */
+	size_t width = render_terminal_width(STDOUT_FILENO, 0) ? stat_screen_width() : 0;
+	int r = stat_view_new(live->now, live->options->interval_ns, live->order, width, &view);
 
 	if (!r)
 		stat_screen_draw(view, live->order, live->is_paused);
@@ -315,7 +318,7 @@ int cmd_stat(int argc, char **argv)
 {
 	struct stat_options o = {.interval_ns = 2 * SECOND_NS};
 
-	opts_parse(&stat_argp, argc, argv, OPTS_CONFIG, &o);
+	opts_parse(&stat_argp, argc, argv, OPTS_CONFIG | OPTS_TABLE, &o);
 	if (o.is_outstanding)
 		return stat_outstanding(o.socket, o.session, o.is_json);
 	if (o.is_json || o.is_batch || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))

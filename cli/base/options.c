@@ -355,6 +355,8 @@ error_t opts_file(int key, char *arg, const char **ret)
 {
 	if (key == ARGP_KEY_ARG && *ret)
 		opts_error("one FILE or SESSION at a time");
+	if (key == ARGP_KEY_ARG && !*arg)
+		opts_error("the name of FILE or SESSION is empty");
 	if (key == ARGP_KEY_ARG)
 		*ret = arg;
 	return key == ARGP_KEY_ARG || key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;

@@ -84,7 +84,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-const struct argp stat_argp = {options, parse, "[SESSION]",
+static const struct argp stat_argp = {options, parse, "[SESSION]",
 	"A live table of all ranks and GPUs of the sessions that this user may see: rates, drops."
 	"\vLOAD %: time of kernels per time passed; queues at once make it more than 100. IDLE s: "
 	"since the end of the latest kernel. \"-\": not known (yet), which is never 0. \"!\": "
@@ -314,11 +314,20 @@ static int show_screen(const struct stat_options *o)
 	return r;
 }
 
+#define STAT_FLAGS (OPTS_CONFIG | OPTS_TABLE)
+
+bool stat_check_settings(void)
+{
+	struct stat_options o = {0};
+
+	return opts_check_settings(&stat_argp, "stat", STAT_FLAGS, &o);
+}
+
 int cmd_stat(int argc, char **argv)
 {
 	struct stat_options o = {.interval_ns = 2 * SECOND_NS};
 
-	opts_parse(&stat_argp, argc, argv, OPTS_CONFIG | OPTS_TABLE, &o);
+	opts_parse(&stat_argp, argc, argv, STAT_FLAGS, &o);
 	if (o.is_outstanding)
 		return stat_outstanding(o.socket, o.session, o.is_json);
 	if (o.is_json || o.is_batch || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))

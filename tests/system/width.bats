@@ -76,7 +76,7 @@ rows() {
 	local verb
 	"$rtl" run -q --device soft -o t.db -- "$demo" --ranks 3 --steps 3 --straggler 1 >out
 	python3 "$here/fixture_ranks.py" groups "$here/../../collectord/db/schema" groups.db
-	for verb in "whatif groups.db" "summary t.db" "timeline t.db" "collectives t.db" "tree t.db" "outstanding t.db" "diff t.db t.db" "diagnose t.db" \
+	for verb in "whatif groups.db" "whatif t.db" "summary t.db" "timeline t.db" "collectives t.db" "tree t.db" "outstanding t.db" "diff t.db t.db" "diagnose t.db" \
 		"info t.db" "info --counters t.db" "doctor --device soft" help; do
 		on_terminal 80 "$verb" >shown
 		python3 - shown <<-'END' || { echo "$verb"; false; }

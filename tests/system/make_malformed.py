@@ -8,6 +8,7 @@ import gzip
 import pathlib
 import re
 import sqlite3
+import subprocess
 import sys
 
 import make_tool_traces
@@ -81,6 +82,9 @@ class Files:
         pages = bytearray(whole)
         pages[100:] = bytes(len(whole) - 100)
         self.put(f"{form}_zeros.db", bytes(pages), "refused", r"(at byte [0-9]+: |cannot be read: )")
+        packed = gzip.compress(whole, mtime=0)
+        self.put(f"{form}_packed.db.gz", packed, "taken")
+        self.put(f"{form}_cut.db.gz", packed[:len(packed) // 2], "refused", TEXT_BYTE + "the compressed file is cut short")
         for kind, sql, verdict, why in changes:
             path = self.folder / f"{form}_{kind}.db"
             path.write_bytes(whole)
@@ -127,6 +131,43 @@ def rpd(path):
     db.commit()
 
 
+# A view that never ends, in place of a table.
+ENDLESS = """CREATE VIEW {0} AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+    SELECT i AS process_id, i AS gpuId, i AS queueId, i AS name, i AS value, i AS tick, i AS tick_hz, i AS boottime_ns,
+    i AS realtime_ns, i AS error_ns FROM n"""
+
+
+def rtl(path):
+    here = pathlib.Path(__file__).parent
+    subprocess.run([sys.executable, here / "fixture_tree.py", "plain", here / "../../collectord/db/schema", path], check=True)
+
+
+def rows_of_rtl():
+    """What the owner of a database of rtl may have made of it."""
+    row = r"row [0-9]+ of (rtl|rocpd)_\w+: "
+    table = r"rtl_\w+ is no table as rtl makes it"
+    return [
+        ("type", "UPDATE rtl_dispatch SET start = 'soon' WHERE rowid = 3", "refused", row + "start is no number"),
+        ("real", "UPDATE rtl_dispatch SET submit = 1e300 WHERE rowid = 3", "refused", row + "submit is no number"),
+        ("blob", "UPDATE rocpd_string SET string = x'00ff' WHERE id = 3", "refused", row + "string is no text"),
+        ("negative", "UPDATE rtl_dispatch SET duration = -1 WHERE rowid = 3", "refused", row + "ends before it begins"),
+        ("itself", "UPDATE rtl_marker_base SET parent = id", "refused", row + "is within itself"),
+        ("circle", "UPDATE rtl_call_base SET parent = id & 0xffffff", "refused", row + "is within itself"),
+        ("process", "UPDATE rtl_process SET id = 9223372036854775807 WHERE id = 1", "refused", row + "its id is out of range"),
+        ("session", "UPDATE rtl_session SET id = 9223372036854775807", "refused", row + "its id is out of range"),
+        ("shape", "UPDATE rtl_dispatch SET shape_id = 999 WHERE rowid = 4", "refused", row + "its shape is missing"),
+        ("import", "UPDATE rtl_process SET import_id = 5", "refused", row + "its import is missing"),
+        ("missing", "DROP TABLE rtl_queue", "refused", "cannot be read: no such table: "),
+        ("view", "DROP TABLE rtl_clock;" + ENDLESS.format("rtl_clock"), "refused", table),
+        ("older", "PRAGMA user_version = 3; DROP TABLE rtl_counter_base;" + ENDLESS.format("rtl_counter_base"), "refused", table),
+        ("computed", "ALTER TABLE rtl_recording RENAME COLUMN why TO other; ALTER TABLE rtl_recording ADD COLUMN why AS "
+                     "(hex(zeroblob(9999)))", "refused", table),
+        ("long", "UPDATE rocpd_string SET string = :name WHERE id = 3", "refused", ".*string or blob too big"),
+        ("utf8", "UPDATE rocpd_string SET string = CAST(x'61ff62' AS TEXT) WHERE id = 3", "taken", ""),
+        ("newer", "PRAGMA user_version = 9999", "refused", "is of a newer rtl"),
+    ]
+
+
 def main():
     files = Files(sys.argv[1])
     files.put("nothing.json", "", "refused", "at byte 0: is empty")
@@ -168,6 +209,7 @@ def main():
                    [case for case in rows("rocpd_kernel_dispatch_a1", "WHERE id = 1",
                                           "UPDATE rocpd_info_kernel_symbol_a1 SET display_name = {}")
                     if case[0] != "missing"])
+    files.database("rtl", rtl, rows_of_rtl())
     db = sqlite3.connect(files.folder / "other.db")
     db.execute("CREATE TABLE t (id)")
     db.commit()

@@ -18,7 +18,9 @@ static int fail(struct trace_file *file, sqlite3 *db)
 
 int foreign_open(struct trace_file *file, sqlite3 **ret)
 {
-	if (sqlite3_open_v2(file->name, ret, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) !=
+	const char *path = file->unpacked ? file->unpacked : file->name;
+
+	if (sqlite3_open_v2(path, ret, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) !=
 		SQLITE_OK)
 		return fail(file, *ret);
 	database_harden(*ret);

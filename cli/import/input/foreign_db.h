@@ -11,7 +11,7 @@
 
 #include "cli/import/input/trace_file.h"
 
-/* Opens the database that @file names. Returns 0, or -EBADMSG or -ENOMEM with the reason in
+/* Opens the database that @file names, or what was unpacked of it. Returns 0, or -EBADMSG or -ENOMEM with the reason in
  * @file->error. The caller closes *@ret with foreign_close_p() in either case. */
 int foreign_open(struct trace_file *file, sqlite3 **ret);
 void foreign_close_p(sqlite3 **db);

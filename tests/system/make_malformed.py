@@ -20,6 +20,9 @@ BYTE = r"at byte [0-9]+: "
 TEXT_BYTE = r"at byte [0-9]+ of its text: "
 JSON = r"is no JSON: "
 NAME = "x" * 10_000_000
+# Rows without end, and what is said of them.
+MORE_AND_MORE = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT r.* FROM n, {} r"
+TOO_MUCH = "cannot be read: (has more rows than bytes|its views take more work than its size explains)"
 
 
 class Files:
@@ -107,6 +110,8 @@ def rows(table, of_row, name):
         ("negative", f"UPDATE {table} SET \"end\" = start - 1 {of_row}", "refused", row + "ends before it begins"),
         ("before", f"UPDATE {table} SET start = -5 {of_row}", "refused", row),
         ("missing", f"ALTER TABLE {table} RENAME COLUMN start TO begun", "refused", ""),
+        ("endless", f"ALTER TABLE {table} RENAME TO rows_of_it; CREATE VIEW {table} AS " + MORE_AND_MORE.format("rows_of_it"),
+         "refused", TOO_MUCH),
         ("long", name.format(":name"), "refused", "cannot be read: string or blob too big"),
         ("utf8", name.format("CAST(x'61ff62' AS TEXT)"), "taken", ""),
     ]
@@ -205,10 +210,13 @@ def main():
     files.database("rpd", rpd, rows("rocpd_op", "WHERE id = 1", "UPDATE rocpd_string SET string = {} WHERE id = 3"))
     files.database("trace_lite", make_tool_traces.trace_lite,
                    rows("rocpd_op", "WHERE id = 2", "UPDATE rocpd_string SET string = {} WHERE id = 3"))
+    # What is read is the view over the tables of all processes.
     files.database("rocpd", make_tool_traces.rocpd,
                    [case for case in rows("rocpd_kernel_dispatch_a1", "WHERE id = 1",
                                           "UPDATE rocpd_info_kernel_symbol_a1 SET display_name = {}")
-                    if case[0] != "missing"])
+                    if case[0] not in ("missing", "endless")]
+                   + [("endless", "DROP VIEW rocpd_kernel_dispatch; CREATE VIEW rocpd_kernel_dispatch AS "
+                       + MORE_AND_MORE.format("rocpd_kernel_dispatch_a1"), "refused", TOO_MUCH)])
     files.database("rtl", rtl, rows_of_rtl())
     db = sqlite3.connect(files.folder / "other.db")
     db.execute("CREATE TABLE t (id)")

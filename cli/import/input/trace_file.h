@@ -22,6 +22,7 @@ struct trace_file {
 	char error[TRACE_FILE_ERROR_BYTES]; /* "NAME: why" of the last failure */
 	void *stream;			    /* a gzFile */
 	char *unpacked;			    /* trace_file_unpack() wrote its text there; or NULL */
+	uint64_t rows, steps; /* of a database: what it has cost so far (foreign_db.h) */
 };
 
 /* Returns 0, the -errno of open(), -EISDIR, -EINVAL (not a regular file), -EBADMSG (it cannot be

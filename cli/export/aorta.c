@@ -373,12 +373,15 @@ static int end(struct export_writer *w)
 {
 	const struct timeline_options options = {
 		.wants_segments = true, .micro_idle_ns = BREAKDOWN_MICRO_IDLE_NS};
+	CLEANUP(trace_free_p) struct trace *trace = NULL;
 	CLEANUP(timeline_free_p) struct timeline *timeline = NULL;
 	char error[QUERY_ERROR_BYTES] = "";
 	int r = load_metrics(w);
 
 	if (!r)
-		r = timeline_new(w->source->query, &options, error, &timeline);
+		r = trace_open(w->source->query, NULL, error, &trace);
+	if (!r)
+		r = timeline_new(trace, &options, error, &timeline);
 	if (r && error[0]) {
 		say("--aorta: %s", error);
 		return -EIO;

@@ -9,7 +9,6 @@
 #include "cli/base/message.h"
 #include "cli/base/progress.h"
 #include "cli/base/wrapping.h"
-#include "cli/trace/categories.h"
 #include "cli/trace/graph_replays.h"
 #include "proto/base/cleanup.h"
 
@@ -468,13 +467,13 @@ static int count_outstanding(struct pass *pass, const struct query_rows *row)
 
 static int load_graphs(struct pass *pass)
 {
-	CLEANUP(categories_free_p) struct categories *categories = NULL;
+	CLEANUP(trace_free_p) struct trace *trace = NULL;
 	char error[QUERY_ERROR_BYTES] = "";
-	int r = categories_new(pass->source->query, NULL, error, &categories);
+	int r = trace_open(pass->source->query, NULL, error, &trace);
 
 	if (*error)
 		say("%s", error);
-	return r ? r : graph_replays_load(pass->source->query, categories, &pass->graphs);
+	return r ? r : graph_replays_load(trace, true, &pass->graphs);
 }
 
 static int give_rows(struct pass *pass, const char *question,

@@ -12,16 +12,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/database/query.h"
-#include "cli/trace/categories.h"
+#include "cli/trace/trace.h"
 
 /* A GPU is slow if it takes at least so many thousandths of the others' time and is outside their
  * spread. The second limit is for fewer than PACE_FEW GPUs, whose spread is unknown. */
-#define PACE_SLOW      1020
-#define PACE_SLOW_FEW  1050
-#define PACE_FEW       4
+#define PACE_SLOW     1020
+#define PACE_SLOW_FEW 1050
+#define PACE_FEW      4
 /* With fewer names the work may differ without being noticed. */
-#define PACE_NAMES     3
+#define PACE_NAMES    3
 
 struct pace_lane {
 	int64_t process_id, gpu_id;
@@ -35,5 +34,5 @@ struct pace_lane {
 
 /* Fills in @lanes from the kernels that start at or after @from_ns and before @to_ns. Returns 0 or
  * -errno; query_error() has the reason. */
-int pace_find(struct query *query, const struct categories *categories, int64_t from_ns,
-	int64_t to_ns, struct pace_lane *lanes, size_t count);
+int pace_find(const struct trace *trace, int64_t from_ns, int64_t to_ns, struct pace_lane *lanes,
+	size_t count);

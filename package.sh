@@ -114,7 +114,7 @@ make_tar() {
 	install -s "$work"/build/bin/{rtl,collectord} "$work/$name/bin"
 	install -s -m 0644 "$work"/build/lib/librtl-{shim,calls}.so "$work/$name/lib"
 	cp -a "$work/build/lib/rtl" "$work/$name/lib"
-	cp -a "$work/build/cli/manual/pages" "$work/$name/share/man"
+	cp -a "$work/build/docs/manual/pages" "$work/$name/share/man"
 	mkdir -p "$work/$name"/share/{bash-completion/completions,zsh/site-functions,doc}
 	mv "$work/$name/share/man/rtl.bash" "$work/$name/share/bash-completion/completions/rtl"
 	mv "$work/$name/share/man/_rtl" "$work/$name/share/zsh/site-functions"

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/database/exit_text.h"
-#include "cli/trace/graph_replays.h"
+#include "cli/database/session/exit_text.h"
+#include "cli/trace/kernels/graph_replays.h"
 #include "cli/trace/id_map.h"
 #include "cli/trace/trace.h"
 #include "cli/trace/breakdown_sweep.h"

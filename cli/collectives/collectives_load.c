@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "cli/collectives/collectives.h"
-#include "cli/trace/host_call_key.h"
+#include "cli/trace/kernels/host_call_key.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/database/exit_text.h"
+#include "cli/database/session/exit_text.h"
 #include "cli/base/array.h"
 #include "proto/base/cleanup.h"
 #include "proto/names/collectives.h"

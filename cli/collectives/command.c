@@ -7,7 +7,7 @@
 #include "cli/base/command.h"
 #include "cli/collectives/show.h"
 #include "cli/base/message.h"
-#include "cli/database/verb.h"
+#include "cli/database/session/verb.h"
 #include "proto/base/cleanup.h"
 
 #define COLLECTIVES_TOP	  20

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/collectives/collectives.h"
-#include "cli/trace/leaders.h"
+#include "cli/trace/kernels/leaders.h"
 #include "cli/base/wrapping.h"
 #include "proto/base/cleanup.h"
 #include "proto/names/collectives.h"

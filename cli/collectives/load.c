@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/trace/host_call_key.h"
+#include "cli/trace/kernels/host_call_key.h"
 #include "cli/collectives/collectives.h"
 #include "cli/base/array.h"
 #include "proto/base/cleanup.h"

@@ -12,7 +12,7 @@
 #include "cli/base/array.h"
 #include "cli/base/wrapping.h"
 #include "cli/collectives/collectives.h"
-#include "cli/trace/leaders.h"
+#include "cli/trace/kernels/leaders.h"
 #include "proto/base/cleanup.h"
 
 /* With fewer launches no group is formed. */

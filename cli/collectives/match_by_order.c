@@ -13,7 +13,7 @@
 
 #include "cli/collectives/collectives.h"
 #include "cli/base/array.h"
-#include "cli/trace/leaders.h"
+#include "cli/trace/kernels/leaders.h"
 #include "proto/base/cleanup.h"
 
 int collectives_add_kernel(struct collectives *c, const struct collectives_launch *launch,

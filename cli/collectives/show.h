@@ -6,7 +6,7 @@
 
 #include "cli/collectives/totals.h"
 #include "cli/output/table.h"
-#include "cli/database/verdict.h"
+#include "cli/database/session/verdict.h"
 #include "proto/settings/selection.h"
 
 /* What the titles of the tables mean, for the help and for tooltips (cli/output/titles.h). */

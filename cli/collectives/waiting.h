@@ -9,8 +9,8 @@
  * CLOCK_BOOTTIME. Everything runs on one thread.
  */
 #include "cli/collectives/collectives.h"
-#include "cli/trace/step_kinds.h"
-#include "cli/trace/steps.h"
+#include "cli/trace/steps/step_kinds.h"
+#include "cli/trace/steps/steps.h"
 
 /* Limit of the cells of all ranks and windows: 36 MB. */
 #define WAITING_CELLS_MAX	 500000

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "cli/collectives/straggler.h"
-#include "cli/trace/kernel_totals.h"
-#include "cli/trace/leaders.h"
+#include "cli/trace/kernels/kernel_totals.h"
+#include "cli/trace/kernels/leaders.h"
 #include "proto/base/cleanup.h"
 
 /* The rows of one group of ranks: all windows of the first lane, then of the next. */

@@ -7,8 +7,8 @@
 #include "cli/base/command.h"
 #include "cli/diagnose/diagnose.h"
 #include "cli/import/import.h"
-#include "cli/database/verb.h"
-#include "cli/trace/steps.h"
+#include "cli/database/session/verb.h"
+#include "cli/trace/steps/steps.h"
 #include "proto/base/cleanup.h"
 
 enum table {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "cli/summary/summary.h"
-#include "cli/trace/leaders.h"
+#include "cli/trace/kernels/leaders.h"
 
 /*
  * Ranks are alike within this: in kernels compared with the rank that has most; in work, without

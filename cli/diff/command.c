@@ -10,7 +10,7 @@
 #include "cli/base/options.h"
 #include "cli/output/table.h"
 #include "cli/base/message.h"
-#include "cli/database/verb.h"
+#include "cli/database/session/verb.h"
 #include "proto/base/cleanup.h"
 
 #define DIFF_KERNELS 20

@@ -14,9 +14,9 @@
 
 #include "cli/trace/categories.h"
 #include "cli/database/query.h"
-#include "cli/trace/leaders.h"
-#include "cli/trace/steps.h"
-#include "cli/database/verdict.h"
+#include "cli/trace/kernels/leaders.h"
+#include "cli/trace/steps/steps.h"
+#include "cli/database/session/verdict.h"
 
 #define DIFF_FILES_MAX	  8
 #define DIFF_LABEL_BYTES  256

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/collectives/totals.h"
-#include "cli/database/find_session.h"
+#include "cli/database/session/find_session.h"
 #include "cli/summary/summary.h"
 #include "cli/timeline/timeline.h"
 #include "cli/base/array.h"

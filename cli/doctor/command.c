@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <jansson.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,22 +60,6 @@ static const char *const level_names[] = {
 	[DOCTOR_WARN] = "warn",
 	[DOCTOR_FAIL] = "FAIL",
 };
-
-void doctor_add(struct doctor *doctor, enum doctor_level level, const char *what, const char *todo,
-	const char *format, ...)
-{
-	struct doctor_finding *finding;
-	va_list args;
-
-	/* No check adds many; the last place is overwritten by whatever comes last. */
-	if (doctor->count == DOCTOR_FINDINGS_MAX)
-		doctor->count--;
-	finding = &doctor->findings[doctor->count++];
-	*finding = (struct doctor_finding){.level = level, .what = what, .todo = todo};
-	va_start(args, format);
-	vsnprintf(finding->detail, sizeof(finding->detail), format, args);
-	va_end(args);
-}
 
 static void print_text(const struct doctor *doctor)
 {

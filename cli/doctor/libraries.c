@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "cli/doctor/doctor.h"
-#include "cli/run/job_environment.h"
+#include "cli/run/job/job_environment.h"
 #include "cli/collector/places.h"
 #include "proto/base/cleanup.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/doctor/doctor.h"
-#include "cli/runtime/runtime.h"
+#include "cli/run/runtime/runtime.h"
 #include "proto/base/cleanup.h"
 
 static void add_package(struct doctor *doctor, const struct package *package)

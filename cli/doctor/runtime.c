@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "cli/doctor/doctor.h"
-#include "cli/run/job_environment.h"
-#include "cli/runtime/runtime.h"
+#include "cli/run/job/job_environment.h"
+#include "cli/run/runtime/runtime.h"
 #include "cli/collector/places.h"
 #include "proto/base/cleanup.h"
 

@@ -9,7 +9,7 @@
 
 #include "cli/collector/places.h"
 #include "cli/doctor/doctor.h"
-#include "cli/run/job_environment.h"
+#include "cli/run/job/job_environment.h"
 #include "proto/base/cleanup.h"
 
 /* ---- rings ----------------------------------------------------------------------------- */

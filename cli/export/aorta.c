@@ -13,7 +13,7 @@
 #include "cli/base/array.h"
 #include "cli/base/message.h"
 #include "cli/export/aorta_timeline.h"
-#include "cli/export/format.h"
+#include "cli/export/rows/format.h"
 #include "cli/output/table.h"
 #include "cli/timeline/json.h"
 #include "proto/base/cleanup.h"

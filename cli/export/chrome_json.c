@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/export/format.h"
-#include "cli/export/launches.h"
-#include "cli/export/tracks.h"
+#include "cli/export/rows/format.h"
+#include "cli/export/rows/launches.h"
+#include "cli/export/rows/tracks.h"
 #include "proto/base/cleanup.h"
 
 /*

@@ -7,8 +7,8 @@
 #include "cli/base/message.h"
 #include "cli/base/wrapping.h"
 #include "cli/base/options.h"
-#include "cli/database/verb.h"
-#include "cli/export/pass.h"
+#include "cli/database/session/verb.h"
+#include "cli/export/rows/pass.h"
 #include "proto/base/cleanup.h"
 
 /* There are fewer formats, and each may be given once. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/export/format.h"
+#include "cli/export/rows/format.h"
 
 enum {
 	CSV_KERNELS,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/export/format.h"
+#include "cli/export/rows/format.h"
 
 extern const struct export_format export_perfetto, export_chrome_json, export_torch,
 	export_rocprofv3, export_csv, export_rpd, export_rocpd, export_aorta;

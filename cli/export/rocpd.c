@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "cli/base/message.h"
-#include "cli/export/launches.h"
-#include "cli/export/table_file.h"
+#include "cli/export/rows/launches.h"
+#include "cli/export/rows/table_file.h"
 #include "proto/base/cleanup.h"
 
 /* SQLite's limit of the parts of a view. */

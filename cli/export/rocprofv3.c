@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/export/rank_files.h"
+#include "cli/export/rows/rank_files.h"
 #include "proto/base/cleanup.h"
 
 #define SUFFIX "_results.json"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cli/base/wrapping.h"
-#include "cli/export/table_file.h"
+#include "cli/export/rows/table_file.h"
 #include "proto/base/cleanup.h"
 
 #define PID_STRIDE 10000000

@@ -14,9 +14,9 @@
 
 #include "cli/base/array.h"
 #include "cli/base/wrapping.h"
-#include "cli/export/launches.h"
-#include "cli/export/rank_files.h"
-#include "cli/export/tracks.h"
+#include "cli/export/rows/launches.h"
+#include "cli/export/rows/rank_files.h"
+#include "cli/export/rows/tracks.h"
 #include "proto/base/cleanup.h"
 
 #define SUFFIX	       "_trace.json"

@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Readers of other tools' files, one per format. Each writes the rows of one file into the open
- * transaction of a store. Only import_file() and import_temporary_make() print. Everything runs on
- * one thread.
+ * Imports other tools' files: finds out the format of a file, and has its reader (formats/) write
+ * the rows into the open transaction of a store. Only import_file() and import_temporary_make()
+ * print. Everything runs on one thread.
  */
 #include <limits.h>
-#include <regex.h>
-#include <stdbool.h>
+#include <stddef.h>
 
-#include "cli/import/import_store.h"
-#include "cli/import/trace_file.h"
-
-struct import_options {
-	const regex_t *rank_from; /* its first group is the rank in a file's name; NULL: none */
-	bool has_python;	  /* keep all frames of Python; else only those of nn.Module */
-	bool is_empty_allowed;	  /* a file without a kernel is accepted */
-};
+#include "cli/import/input/trace_file.h"
+#include "cli/import/rows/import_store.h"
+#include "cli/import/rows/options.h"
 
 struct import_format {
 	const char *name;
@@ -45,27 +39,3 @@ struct import_temporary {
  */
 int import_temporary_make(char *const *files, size_t count, struct import_temporary *ret);
 void import_temporary_done(struct import_temporary *temporary);
-
-int torch_read(
-	struct import_store *store, struct trace_file *file, const struct import_options *options);
-int rocprofv3_read(
-	struct import_store *store, struct trace_file *file, const struct import_options *options);
-int rocpd_read(
-	struct import_store *store, struct trace_file *file, const struct import_options *options);
-int aorta_read(
-	struct import_store *store, struct trace_file *file, const struct import_options *options);
-/* Keeps another database attached to that of the store. The caller calls own_end() after the
- * transaction. */
-int own_read(
-	struct import_store *store, struct trace_file *file, const struct import_options *options);
-void own_end(struct import_store *store);
-int rpd_read(
-	struct import_store *store, struct trace_file *file, const struct import_options *options);
-int trace_lite_read(
-	struct import_store *store, struct trace_file *file, const struct import_options *options);
-
-/*
- * Returns the rank that a file's name tells, or TRACE_NO_NUMBER: what --rank-from finds, else
- * "rank3", "rank-3" or "rank_3" in the file's name, else in the last folder's.
- */
-int64_t import_rank_of_name(const char *name, const regex_t *rank_from);

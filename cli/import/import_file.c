@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/base/message.h"
+#include "cli/import/formats/formats.h"
 #include "cli/import/import.h"
 #include "cli/output/unfinished.h"
 #include "proto/base/cleanup.h"

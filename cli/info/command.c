@@ -8,7 +8,7 @@
 #include "cli/base/command.h"
 #include "cli/info/counters.h"
 #include "cli/database/query_table.h"
-#include "cli/database/verb.h"
+#include "cli/database/session/verb.h"
 #include "proto/base/cleanup.h"
 
 struct info_options {

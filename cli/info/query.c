@@ -9,7 +9,7 @@
 #include "cli/base/message.h"
 #include "cli/collectives/waits_table.h"
 #include "cli/database/computed_table.h"
-#include "cli/database/verb.h"
+#include "cli/database/session/verb.h"
 #include "proto/base/cleanup.h"
 
 /* Size of a file of SQL: the longest statement that SQLite accepts. */

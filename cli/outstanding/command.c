@@ -3,7 +3,7 @@
 
 #include "cli/base/command.h"
 #include "cli/outstanding/outstanding.h"
-#include "cli/database/verb.h"
+#include "cli/database/session/verb.h"
 #include "proto/base/cleanup.h"
 
 static const struct argp_option options[] = {

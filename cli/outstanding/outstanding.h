@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "cli/trace/trace.h"
-#include "cli/database/verdict.h"
+#include "cli/database/session/verdict.h"
 
 /* With a smaller limit, some rank would always stand out in a job that makes progress. */
 #define OUTSTANDING_LONG_NS 1000000000

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/trace/host_call_key.h"
+#include "cli/trace/kernels/host_call_key.h"
 #include "cli/collectives/straggler.h"
 #include "cli/outstanding/outstanding.h"
 #include "cli/reason/pace.h"
 #include "cli/base/array.h"
-#include "cli/trace/leaders.h"
+#include "cli/trace/kernels/leaders.h"
 #include "cli/reason/reason.h"
 #include "cli/timeline/timeline.h"
 #include "proto/base/cleanup.h"

@@ -16,7 +16,7 @@
 #include "cli/collectives/straggler.h"
 #include "cli/database/query.h"
 #include "cli/reason/rule_table.h"
-#include "cli/database/verdict.h"
+#include "cli/database/session/verdict.h"
 
 #define REASON_TEXT_BYTES 384
 #define REASON_HINT_BYTES 256
@@ -43,7 +43,7 @@ struct reason_kind {
 
 #define REASON_NAMED_MAX 8
 
-/* Steps of one kind (cli/trace/step_kinds.h), over all ranks that communicators connect. */
+/* Steps of one kind (cli/trace/steps/step_kinds.h), over all ranks that communicators connect. */
 struct reason_steps {
 	char name[64]; /* "": the kind has only its letter */
 	uint64_t steps;

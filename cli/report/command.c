@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 
 #include "cli/base/command.h"
-#include "cli/database/find_session.h"
-#include "cli/database/verb.h"
+#include "cli/database/session/find_session.h"
+#include "cli/database/session/verb.h"
 #include "cli/base/options.h"
 #include "cli/output/output_file.h"
 #include "cli/report/open_page.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/base/progress.h"
-#include "cli/database/find_session.h"
+#include "cli/database/session/find_session.h"
 #include "cli/output/html.h"
 #include "proto/base/cleanup.h"
 

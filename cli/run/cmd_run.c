@@ -3,6 +3,15 @@
 #include <string.h>
 
 #include "cli/base/command.h"
+#include "cli/run/child/child.h"
+#include "cli/run/collector/collector.h"
+#include "cli/run/collector/supervisor.h"
+#include "cli/run/job/job_environment.h"
+#include "cli/run/job/launcher.h"
+#include "cli/run/job/options.h"
+#include "cli/run/job/run_export.h"
+#include "cli/run/job/signals.h"
+#include "cli/run/output/output.h"
 #include "cli/run/run.h"
 #include "cli/base/message.h"
 

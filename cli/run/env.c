@@ -6,7 +6,7 @@
 
 #include "cli/collector/client.h"
 #include "cli/base/command.h"
-#include "cli/run/job_environment.h"
+#include "cli/run/job/job_environment.h"
 #include "cli/base/options.h"
 #include "cli/collector/places.h"
 #include "cli/base/message.h"

@@ -8,8 +8,11 @@
 #include <string.h>
 
 #include "cli/base/message.h"
+#include "cli/run/job/job_environment.h"
+#include "cli/run/job/launcher.h"
+#include "cli/run/job/options.h"
 #include "cli/run/run.h"
-#include "cli/runtime/runtime.h"
+#include "cli/run/runtime/runtime.h"
 #include "proto/base/cleanup.h"
 
 static bool is_intercept_wanted(void)

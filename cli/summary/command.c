@@ -6,7 +6,7 @@
 #include "cli/base/message.h"
 #include "cli/summary/summary.h"
 #include "cli/summary/summary_show.h"
-#include "cli/database/verb.h"
+#include "cli/database/session/verb.h"
 #include "proto/settings/selection.h"
 #include "proto/base/cleanup.h"
 

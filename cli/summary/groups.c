@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/summary/groups.h"
-#include "cli/trace/host_call_key.h"
+#include "cli/trace/kernels/host_call_key.h"
 
 #include <errno.h>
 #include <inttypes.h>

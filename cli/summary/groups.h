@@ -5,7 +5,7 @@
  * each group and of each kernel in it from the cells of a measure. Everything runs on one thread.
  */
 #include "cli/trace/categories.h"
-#include "cli/trace/kernel_totals.h"
+#include "cli/trace/kernels/kernel_totals.h"
 
 enum summary_by {
 	SUMMARY_BY_NOTHING,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/database/exit_text.h"
+#include "cli/database/session/exit_text.h"
 #include "cli/base/array.h"
 #include "proto/base/cleanup.h"
 

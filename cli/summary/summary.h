@@ -6,15 +6,15 @@
  */
 #include <stdio.h>
 
-#include "cli/database/exit_text.h"
-#include "cli/trace/kernel_totals.h"
+#include "cli/database/session/exit_text.h"
+#include "cli/trace/kernels/kernel_totals.h"
 #include "cli/trace/trace.h"
 #include "cli/reason/reason.h"
 #include "cli/summary/choice.h"
 #include "cli/summary/cost.h"
 #include "cli/summary/groups.h"
 #include "cli/output/table.h"
-#include "cli/database/verdict.h"
+#include "cli/database/session/verdict.h"
 
 enum summary_table {
 	SUMMARY_KERNEL_TABLE,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Sums collectives by operation, datatype and size of the communicator. */
-#include "cli/trace/host_call_key.h"
+#include "cli/trace/kernels/host_call_key.h"
 #include "cli/summary/summary.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include "cli/collectives/collectives.h"
 #include "cli/base/array.h"
-#include "cli/trace/graph_replays.h"
+#include "cli/trace/kernels/graph_replays.h"
 #include "proto/base/cleanup.h"
 
 /* The communicators and processes of one sum that were counted already. */

@@ -6,7 +6,7 @@
 #include "cli/base/command.h"
 #include "cli/base/message.h"
 #include "cli/timeline/timeline.h"
-#include "cli/database/verb.h"
+#include "cli/database/session/verb.h"
 #include "proto/base/cleanup.h"
 
 #define TIMELINE_ROWS 5

@@ -5,7 +5,7 @@
  * host waited. An RCCL call takes 16 bytes, a wait 24. Everything runs on one thread.
  */
 #include "cli/trace/breakdown.h"
-#include "cli/trace/graph_replays.h"
+#include "cli/trace/kernels/graph_replays.h"
 #include "cli/trace/trace.h"
 
 struct timeline_call {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* rtl timeline --by kind: the kinds of steps (cli/trace/step_kinds.h) and where their time goes.
+/* rtl timeline --by kind: the kinds of steps (cli/trace/steps/step_kinds.h) and where their time goes.
  * Only the lanes and steps that are shown count. Everything runs on one thread. */
 #include <jansson.h>
 

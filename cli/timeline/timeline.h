@@ -9,11 +9,11 @@
 #include <stdio.h>
 
 #include "cli/output/table.h"
-#include "cli/trace/step_kinds.h"
-#include "cli/trace/steps.h"
+#include "cli/trace/steps/step_kinds.h"
+#include "cli/trace/steps/steps.h"
 #include "cli/trace/breakdown.h"
 #include "cli/trace/trace.h"
-#include "cli/database/verdict.h"
+#include "cli/database/session/verdict.h"
 #include "proto/settings/selection.h"
 
 /* What the titles of the tables mean, for the help and for tooltips (cli/output/titles.h). */

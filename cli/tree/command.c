@@ -7,7 +7,7 @@
 #include "cli/base/command.h"
 #include "cli/base/message.h"
 #include "cli/tree/show.h"
-#include "cli/database/verb.h"
+#include "cli/database/session/verb.h"
 #include "proto/base/cleanup.h"
 
 #define TREE_WIDTH	 100

@@ -6,7 +6,7 @@
 #include "cli/base/array.h"
 #include "cli/tree/costs.h"
 #include "cli/tree/tree.h"
-#include "cli/trace/step_names.h"
+#include "cli/trace/steps/step_names.h"
 #include "cli/base/wrapping.h"
 #include "proto/base/cleanup.h"
 

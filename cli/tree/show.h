@@ -5,7 +5,7 @@
 
 #include "cli/output/table.h"
 #include "cli/tree/tree.h"
-#include "cli/database/verdict.h"
+#include "cli/database/session/verdict.h"
 
 struct tree_options {
 	enum render_format format;

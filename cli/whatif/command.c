@@ -8,7 +8,7 @@
 
 #include "cli/base/command.h"
 #include "cli/base/message.h"
-#include "cli/database/verb.h"
+#include "cli/database/session/verb.h"
 #include "cli/whatif/whatif.h"
 #include "proto/base/cleanup.h"
 

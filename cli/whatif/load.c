@@ -6,9 +6,9 @@
 
 #include "cli/base/array.h"
 #include "cli/base/wrapping.h"
-#include "cli/trace/host_call_key.h"
-#include "cli/trace/leaders.h"
-#include "cli/trace/steps.h"
+#include "cli/trace/kernels/host_call_key.h"
+#include "cli/trace/kernels/leaders.h"
+#include "cli/trace/steps/steps.h"
 #include "cli/whatif/whatif.h"
 #include "proto/base/cleanup.h"
 

@@ -13,11 +13,11 @@
 
 #include "cli/collectives/collectives.h"
 #include "cli/database/query.h"
-#include "cli/database/verdict.h"
+#include "cli/database/session/verdict.h"
 #include "cli/output/table.h"
 #include "cli/trace/breakdown.h"
 #include "cli/trace/id_map.h"
-#include "cli/trace/steps.h"
+#include "cli/trace/steps/steps.h"
 
 #define WHATIF_NONE	       UINT32_MAX
 #define WHATIF_UNKNOWN	       INT64_MIN

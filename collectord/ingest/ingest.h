@@ -5,7 +5,7 @@
  * from the socket and from the cells of a dead process's recorder alike. A frame is taken whole or
  * not at all. Store thread.
  */
-#include "collectord/ingest/process.h"
+#include "collectord/ingest/process/process.h"
 
 #define INGEST_WHY_BYTES 128
 

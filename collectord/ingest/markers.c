@@ -7,7 +7,7 @@
 
 #include "collectord/db/database.h"
 #include "collectord/ingest/step_metrics.h"
-#include "collectord/db/text.h"
+#include "collectord/db/rows/text.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectord/loop/peer.h"
-#include "collectord/loop/runner.h"
-#include "collectord/loop/server.h"
-#include "collectord/loop/session.h"
+#include "collectord/loop/connections/peer.h"
+#include "collectord/loop/sessions/runner.h"
+#include "collectord/loop/connections/state.h"
+#include "collectord/loop/sessions/session.h"
 #include "collectord/service/config.h"
 #include "collectord/store/store.h"
 #include "proto/base/cleanup.h"
@@ -83,6 +83,6 @@ const char *other_users_check(struct server *server, const struct peer *peer)
 		return "this collector is private to another user";
 	if (geteuid() == 0)
 		return NULL;
-	count(&server->other_users, session, peer);
+	count(server->other_users, session, peer);
 	return "this collector is private to another user; root records all users of its job";
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collectord/loop/reload.h"
 
-#include "collectord/loop/server.h"
+#include "collectord/loop/connections/state.h"
 #include "collectord/service/config.h"
 #include "collectord/service/data_limit.h"
 #include "collectord/service/log.h"
@@ -24,7 +24,7 @@ void server_reload(struct server *server)
 		log_error("not reloaded: out of memory");
 		return;
 	}
-	if (server->seated)
+	if (server->seat)
 		data_limit(limits.quota.memory_bytes);
 	else /* the supervisor says it for all its workers */
 		log_info("reloaded: quotas and retention are those of rtl.conf as it is now");

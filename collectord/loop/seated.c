@@ -7,10 +7,11 @@
 #include <unistd.h>
 
 #include "collectord/channel/seat.h"
-#include "collectord/loop/all_tenants.h"
+#include "collectord/loop/tools/all_tenants.h"
+#include "collectord/loop/connections/worker.h"
 #include "collectord/loop/reload.h"
 #include "collectord/loop/server.h"
-#include "collectord/loop/session.h"
+#include "collectord/loop/sessions/session.h"
 #include "collectord/service/config.h"
 #include "collectord/service/container.h"
 #include "collectord/service/log.h"
@@ -34,14 +35,12 @@
 #define QUESTIONS_MAX 64u
 
 struct seated {
-	const struct seat *seat;
 	char container[CONTAINER_NAME_BYTES]; /* "": not known, or none */
 	struct event *channel;
 	struct event *beat;
 	uint64_t asked; /* number of the last CHANNEL_SETTLE sent */
 	uint64_t settled;
 	uint64_t wanted;
-	bool is_unreachable;
 	unsigned idle_beats;
 	enum channel_kind unsaid; /* to be sent again, because the channel was full; 0: none */
 	struct flush_ticket store_ticket;
@@ -52,13 +51,6 @@ struct seated {
 	unsigned n_questions;
 };
 
-int seated_tell(struct server *server, enum channel_kind kind, uint64_t number)
-{
-	const struct channel_message message = {.kind = kind, .number = number};
-
-	return channel_send(server->seated->seat->channel, &message, -1);
-}
-
 /*
  * True if @name is the container of this tenant, which the first one to come becomes. Two names may
  * have one number, and the second one must not see what is the first one's.
@@ -68,7 +60,7 @@ static bool is_of_tenant(struct server *server, const char *name)
 	struct seated *seated = server->seated;
 	int r;
 
-	if (!container_is_tenant(seated->seat->owner))
+	if (!container_is_tenant(server->seat->owner))
 		return !name[0];
 	if (!seated->container[0]) {
 		r = container_claim(server->config->store_path, name);
@@ -87,7 +79,7 @@ int seated_next_connection(struct server *server, unsigned *ret_known)
 	struct channel_message message;
 	int fd = -1, r;
 
-	while ((r = channel_receive(server->seated->seat->door, &message, &fd)) == 1) {
+	while ((r = channel_receive(server->seat->door, &message, &fd)) == 1) {
 		if (fd < 0)
 			continue;
 		*ret_known = (unsigned)message.number;
@@ -117,7 +109,7 @@ static void take_question(struct server *server, int fd)
 
 static void say(struct server *server, enum channel_kind kind)
 {
-	server->seated->unsaid = seated_tell(server, kind, 0) == -EAGAIN ? kind : 0;
+	server->seated->unsaid = worker_tell(server, kind, 0) == -EAGAIN ? kind : 0;
 }
 
 void seated_recovered(struct server *server)
@@ -136,7 +128,7 @@ static void ask_settled(struct server *server)
 
 	if (seated->asked > seated->settled || seated->wanted <= seated->settled)
 		return;
-	if (seated_tell(server, CHANNEL_SETTLE, seated->wanted) == 0)
+	if (worker_tell(server, CHANNEL_SETTLE, seated->wanted) == 0)
 		seated->asked = seated->wanted;
 }
 
@@ -158,24 +150,12 @@ bool seated_is_settled(struct server *server, uint64_t *ticket)
 	return true;
 }
 
-bool seated_is_reachable(const struct server *server)
-{
-	return !server->seated->is_unreachable;
-}
-
-bool seated_has_watched_since(const struct server *server, uint64_t realtime_ns)
-{
-	const struct seat *seat = server->seated->seat;
-
-	return realtime_ns >= seat->since_realtime_ns && !seat->was_refused;
-}
-
 static void take_settled(struct server *server, const struct channel_message *message)
 {
 	struct seated *seated = server->seated;
 
 	seated->settled = message->number;
-	seated->is_unreachable = message->name[0] != 0;
+	server->is_unreachable = message->name[0] != 0;
 	ask_settled(server);
 	session_settled(server);
 }
@@ -298,7 +278,7 @@ static void ask_to_go(struct server *server)
 	 * The supervisor does not answer if a connection is on its way. We ask again after the same
 	 * time.
 	 */
-	(void)seated_tell(server, CHANNEL_MAY_GO, 0);
+	(void)worker_tell(server, CHANNEL_MAY_GO, 0);
 	seated->idle_beats = 0;
 }
 
@@ -309,41 +289,10 @@ static void on_beat(evutil_socket_t fd, short what, void *data)
 	(void)fd;
 	(void)what;
 	if (store_goes_on(server))
-		atomic_store(&server->seated->seat->page->beat_ns, clock_monotonic_ns());
+		atomic_store(&server->seat->page->beat_ns, clock_monotonic_ns());
 	if (server->seated->unsaid)
 		say(server, server->seated->unsaid);
 	ask_to_go(server);
-}
-
-void seated_publish(const struct server *server)
-{
-	struct ledger_tenant *page = server->seated->seat->page;
-	uint32_t sessions = 0, processes = 0;
-
-	for (const struct session *s = server->sessions; s; s = s->next) {
-		sessions += s->state != SESSION_CLOSED;
-		processes += session_live_instances(s);
-	}
-	atomic_store_explicit(&page->sessions, sessions, memory_order_relaxed);
-	atomic_store_explicit(&page->processes, processes, memory_order_relaxed);
-	atomic_store_explicit(
-		&page->connections, server->n_peers - server->n_questions, memory_order_relaxed);
-}
-
-struct access_totals seated_totals(const struct server *server)
-{
-	struct ledger_totals all;
-
-	seated_publish(server); /* includes the connection that asks */
-	all = ledger_totals(server->seated->seat->ledger);
-	return (struct access_totals){.sessions = all.sessions,
-		.processes = all.processes,
-		.connections = all.connections};
-}
-
-pid_t seated_pid(const struct server *server)
-{
-	return server->seated ? server->seated->seat->supervisor : getpid();
 }
 
 /* ---- start and end ----------------------------------------------------------------------- */
@@ -355,8 +304,8 @@ int seated_new(struct server *server, const struct seat *seat)
 
 	if (!seated)
 		return -ENOMEM;
+	server->seat = seat;
 	server->seated = seated;
-	seated->seat = seat;
 	seated->store_ticket = (struct flush_ticket){.done = on_store_answer, .data = server};
 	seated->channel =
 		event_new(server->base, seat->channel, EV_READ | EV_PERSIST, on_channel, server);
@@ -382,4 +331,5 @@ void seated_free(struct server *server)
 		event_free(seated->beat);
 	free(seated);
 	server->seated = NULL;
+	server->seat = NULL;
 }

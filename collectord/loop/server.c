@@ -14,24 +14,28 @@
 
 #include "collectord/channel/channel.h"
 #include "collectord/channel/seat.h"
-#include "collectord/loop/access.h"
+#include "collectord/loop/sessions/access.h"
 #include "collectord/service/config.h"
-#include "collectord/loop/ctl.h"
-#include "collectord/loop/detached.h"
-#include "collectord/loop/instance.h"
+#include "collectord/loop/tools/ctl.h"
+#include "collectord/loop/sessions/detached.h"
+#include "collectord/loop/other_users.h"
+#include "collectord/loop/resume.h"
+#include "collectord/loop/sessions/instance.h"
+#include "collectord/loop/sessions/instances.h"
 #include "collectord/service/listen.h"
-#include "collectord/loop/fd_store.h"
+#include "collectord/loop/sessions/fd_store.h"
 #include "collectord/service/log.h"
 #include "collectord/service/notify.h"
-#include "collectord/loop/peer.h"
-#include "collectord/loop/removed_sessions.h"
-#include "collectord/loop/runner.h"
+#include "collectord/loop/connections/peer.h"
+#include "collectord/loop/tools/removed_sessions.h"
+#include "collectord/loop/sessions/runner.h"
 #include "collectord/loop/seated.h"
-#include "collectord/loop/session.h"
+#include "collectord/loop/sessions/session.h"
 #include "collectord/loop/shim_peer.h"
 #include "collectord/loop/shutdown.h"
 #include "collectord/store/store.h"
-#include "collectord/loop/queries.h"
+#include "collectord/loop/tools/overview.h"
+#include "collectord/loop/tools/queries.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 #include "proto/base/user_namespace.h"
@@ -103,6 +107,18 @@ void server_take_question(struct server *server, int fd)
 	peer_read(peer);
 }
 
+/* Returns NULL if @peer may stay, else the reason why not. */
+static const char *check_peer(struct server *server, const struct peer *peer)
+{
+	const char *why = access_check_identity(server, peer);
+
+	if (!why && other_users_is(server, peer))
+		why = other_users_check(server, peer);
+	if (!why && server->n_peers - server->n_questions > CONNECTIONS_MAX)
+		why = "too many connections of this user";
+	return why;
+}
+
 /* If memory runs out, the connection waits in waiting_fd, and later ones in the backlog. */
 static void admit(struct server *server, int fd)
 {
@@ -123,7 +139,7 @@ static void admit(struct server *server, int fd)
 		return;
 	}
 	add_peer(server, peer);
-	why = peer_limits_check(server, peer);
+	why = check_peer(server, peer);
 	if (why)
 		peer_refuse(peer, "%s", why);
 	else
@@ -192,8 +208,8 @@ static bool may_accept_more(struct server *server, int listener, int error)
 /* As accept(). A worker takes connections from its door instead of the sockets of the service. */
 static int next_connection(struct server *server, int listener)
 {
-	return server->seated ? seated_next_connection(server, &server->arriving)
-			      : listen_accept(listener);
+	return server->seat ? seated_next_connection(server, &server->arriving)
+			    : listen_accept(listener);
 }
 
 /* Returns true if more connections may be waiting. */
@@ -244,7 +260,7 @@ void server_take_arrived(struct server *server)
 	take_backlog(server, server->listener_fds[0]);
 }
 
-bool server_is_settled(struct server *server, uid_t uid, uint64_t *ticket)
+static bool is_settled(struct server *server, uid_t uid, uint64_t *ticket)
 {
 	struct peer *ungreeted[UNGREETED_MAX];
 	size_t n = 0;
@@ -268,10 +284,10 @@ bool server_is_settled(struct server *server, uid_t uid, uint64_t *ticket)
 	for (const struct peer *p = server->peers; p; p = p->next)
 		if (peer_limits_is_silent(p) && (p->uid == uid || server->config->is_private))
 			return false;
-	return !server->seated || server->is_stopping || seated_is_settled(server, ticket);
+	return !server->seat || server->is_stopping || seated_is_settled(server, ticket);
 }
 
-void server_greet(struct server *server, struct peer *peer, const uint8_t *data, size_t bytes)
+static void greet(struct server *server, struct peer *peer, const uint8_t *data, size_t bytes)
 {
 	Rtl__Frame *frame = NULL;
 	int r = msg_unpack(&server->arena, data, bytes, &frame);
@@ -307,7 +323,7 @@ void server_greet(struct server *server, struct peer *peer, const uint8_t *data,
 		peer_refuse(peer, "the first frame must be a Hello or a request");
 }
 
-void server_peer_ended(struct server *server, struct peer *peer)
+static void end_peer(struct server *server, struct peer *peer)
 {
 	if (peer->previous)
 		peer->previous->next = peer->next;
@@ -339,36 +355,6 @@ static void on_reap(evutil_socket_t fd, short what, void *data)
 	}
 }
 
-const char *server_state(
-	const struct server *server, struct peer *peer, char ret[SERVER_STATE_BYTES])
-{
-	const struct session *degraded = NULL, *held = NULL, *over = NULL;
-	unsigned more = 0;
-
-	for (const struct session *s = server->sessions; s; s = s->next) {
-		if ((!s->trouble && !s->held && !s->over_quota) ||
-			!access_may_see(server, peer, s->uid))
-			continue;
-		more += s->trouble && degraded;
-		degraded = !degraded && s->trouble ? s : degraded;
-		held = !held && s->held ? s : held;
-		over = !over && s->over_quota ? s : over;
-	}
-	if (!degraded && !held && !over)
-		return "ok";
-	if (!degraded && over)
-		snprintf(ret, SERVER_STATE_BYTES, "%s: %s", over->name, over->over_quota);
-	else if (!degraded)
-		snprintf(ret, SERVER_STATE_BYTES, "storing, but: %s: %s", held->name, held->held);
-	else if (more)
-		snprintf(ret, SERVER_STATE_BYTES, "degraded: %s: %s (and %u more)", degraded->name,
-			degraded->trouble, more);
-	else
-		snprintf(ret, SERVER_STATE_BYTES, "degraded: %s: %s", degraded->name,
-			degraded->trouble);
-	return ret;
-}
-
 /* The backlog has kept the connections that arrived during recovery. */
 static void end_recovery(struct server *server)
 {
@@ -377,7 +363,7 @@ static void end_recovery(struct server *server)
 		kept_resume(server, server->sockets);
 	if (!server->is_stopping)
 		start_listening(server);
-	if (server->seated)
+	if (server->seat)
 		seated_recovered(server);
 }
 
@@ -565,6 +551,14 @@ static int build(struct server *server, struct listen_sockets *sockets)
 		server->store, server->config->db_file ? server->config->store_path : NULL);
 }
 
+static const struct server_calls calls = {
+	.greet = greet,
+	.peer_ended = end_peer,
+	.is_settled = is_settled,
+	.stop = server_stop,
+	.control_changed = ctl_check,
+};
+
 int server_new(const struct config *config, struct listen_sockets *sockets, struct store *store,
 	struct server **ret)
 {
@@ -573,6 +567,7 @@ int server_new(const struct config *config, struct listen_sockets *sockets, stru
 
 	if (!server)
 		return -ENOMEM;
+	server->calls = &calls;
 	server->config = config;
 	server->store = store;
 	server->sockets = sockets;
@@ -581,7 +576,10 @@ int server_new(const struct config *config, struct listen_sockets *sockets, stru
 	server->signal_fd = -1;
 	receiver_init(&server->receiver, config->is_private);
 	server->received = malloc(SERVER_RECEIVED_BYTES);
-	r = server->received ? build(server, sockets) : -ENOMEM;
+	server->instances = calloc(1, sizeof(*server->instances));
+	server->other_users = calloc(1, sizeof(*server->other_users));
+	r = server->received && server->instances && server->other_users ? build(server, sockets)
+									 : -ENOMEM;
 	if (r < 0) {
 		server_free(server);
 		return r;
@@ -605,12 +603,12 @@ int server_sit(struct server *server, const struct seat *seat)
 
 int server_run(struct server *server)
 {
-	if (!server->seated)
+	if (!server->seat)
 		event_base_dispatch(server->base);
 	/* A worker publishes its counts before each wait. */
 	else
 		do {
-			seated_publish(server);
+			overview_publish(server);
 			event_base_loop(server->base, EVLOOP_ONCE);
 		} while (!event_base_got_break(server->base));
 	return server->exit_code;
@@ -658,6 +656,8 @@ struct server *server_free(struct server *server)
 	close_p(&server->spare_fd);
 	msg_arena_done(&server->arena);
 	free(server->received);
+	free(server->instances);
+	free(server->other_users);
 	if (server->base)
 		event_base_free(server->base);
 	free(server);

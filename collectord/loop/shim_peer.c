@@ -5,15 +5,16 @@
 #include <limits.h>
 #include <string.h>
 
-#include "collectord/loop/access.h"
-#include "collectord/loop/admission.h"
-#include "collectord/loop/detached.h"
-#include "collectord/loop/exit_status.h"
-#include "collectord/loop/instance.h"
+#include "collectord/loop/sessions/access.h"
+#include "collectord/loop/sessions/admission.h"
+#include "collectord/loop/sessions/detached.h"
+#include "collectord/loop/sessions/exit_status.h"
+#include "collectord/loop/sessions/instance.h"
+#include "collectord/loop/sessions/instances.h"
 #include "collectord/service/log.h"
-#include "collectord/loop/peer.h"
-#include "collectord/loop/server.h"
-#include "collectord/loop/session.h"
+#include "collectord/loop/connections/peer.h"
+#include "collectord/loop/connections/state.h"
+#include "collectord/loop/sessions/session.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 
@@ -126,7 +127,7 @@ static int find_or_open(struct peer *peer, const Rtl__Hello *hello, const uint8_
 	struct instance_identity identity;
 
 	identify(peer, hello, &identity);
-	*ret = instances_find(&peer->server->instances, &identity);
+	*ret = instances_find(peer->server->instances, &identity);
 	if (*ret && !instance_is_live(*ret))
 		return -ESTALE;
 	if (!*ret && detached_has(peer->server->detached, &identity))

@@ -7,14 +7,14 @@
 #include <string.h>
 
 #include "collectord/service/config.h"
-#include "collectord/loop/instance.h"
+#include "collectord/loop/sessions/instance.h"
 #include "collectord/service/log.h"
 #include "collectord/service/notify.h"
-#include "collectord/loop/peer.h"
+#include "collectord/loop/connections/peer.h"
 #include "collectord/loop/reload.h"
-#include "collectord/loop/runner.h"
+#include "collectord/loop/sessions/runner.h"
 #include "collectord/loop/server.h"
-#include "collectord/loop/session.h"
+#include "collectord/loop/sessions/session.h"
 #include "collectord/store/store.h"
 
 /* Limit for the last commit when the collector ends and the disk does not answer. */
@@ -177,7 +177,8 @@ static void on_watchdog(evutil_socket_t fd, short what, void *data)
 		return;
 	}
 	server->watchdog_beats = store_beats(server->store);
-	server->is_watchdog_asked = store_flush(server->store, STORE_EVERYBODY, &server->watchdog_ticket) == 0;
+	server->is_watchdog_asked =
+		store_flush(server->store, STORE_EVERYBODY, &server->watchdog_ticket) == 0;
 }
 
 int stop_init(struct server *server)

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "collectord/ingest/ranks.h"
-#include "collectord/ingest/recording_intervals.h"
+#include "collectord/ingest/process/ranks.h"
+#include "collectord/ingest/process/recording_intervals.h"
 #include "proto/base/clock.h"
 #include "proto/wire/frame.h"
 #include "proto/base/limits.h"

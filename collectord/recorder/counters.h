@@ -4,7 +4,7 @@
  * Reads what a recorder holds besides its records: definitions and counters. The process may be
  * dead or alive: both regions only grow, and a definition counts once it is whole. Store thread.
  */
-#include "collectord/ingest/process.h"
+#include "collectord/ingest/process/process.h"
 #include "collectord/recorder/reader.h"
 
 /* A copy of the definitions, which the store thread decodes one frame at a time. */

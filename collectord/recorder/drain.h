@@ -7,7 +7,7 @@
  * other databases have their turn between two slices. A rollback ends the drain, and the caller
  * begins a new one. Store thread.
  */
-#include "collectord/ingest/process.h"
+#include "collectord/ingest/process/process.h"
 
 struct drain;
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "collectord/recorder/reader.h"
-#include "collectord/db/writer.h"
+#include "collectord/db/rows/writer.h"
 
 struct event_found;
 struct event_run;

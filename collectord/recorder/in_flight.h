@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collectord/ingest/process.h"
+#include "collectord/ingest/process/process.h"
 
 struct in_flight {
 	int memfd;	    /* the recorder; -1: there is none */

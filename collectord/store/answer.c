@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -168,4 +169,14 @@ void answer_drop_all(struct store *store)
 
 	while (store_next_answer(store, &answer))
 		store_answer_done(&answer);
+}
+
+void store_beat(struct store *store)
+{
+	atomic_fetch_add_explicit(&store->beats, 1, memory_order_relaxed);
+}
+
+uint64_t store_beats(struct store *store)
+{
+	return atomic_load_explicit(&store->beats, memory_order_relaxed);
 }

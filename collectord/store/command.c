@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "collectord/store/internal.h"
+#include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 
 struct command *command_new(
@@ -92,4 +93,25 @@ struct command *command_list_take(struct command_list *list)
 			command->process->last = NULL;
 	}
 	return command;
+}
+
+void work_end_drain(struct store_database *database)
+{
+	if (database->drain)
+		database->drain = drain_free(database->drain);
+}
+
+void work_take_back(struct store_database *database)
+{
+	if (database->current)
+		command_list_add(&database->taken, TAKE(database->current));
+	for (struct command *c = database->taken.first; c; c = c->next)
+		if (c->kind == COMMAND_PROCESS_OPEN) {
+			c->process->process = process_free(c->process->process);
+			c->process->is_opening = c->process->is_touched = false;
+			/* It is not known what the lost transaction did to these rows. */
+			c->process->in_flight.may_have_rows = true;
+		}
+	command_list_prepend(&database->todo, &database->taken);
+	database->has_openings = database->is_parting = false;
 }

@@ -218,14 +218,14 @@ static bool is_hopeless(
 	       (c->process ? c->process->given_up : command_is_note(c));
 }
 
-bool trouble_give_up(struct store *store, struct store_database *database)
+struct store_session *trouble_give_up(struct store *store, struct store_database *database)
 {
+	struct store_session *session;
 	struct command *first;
-	bool is_gone;
 
 	/* Half a drain is stored: the disk works, because a failure would have ended the drain. */
 	if (!database->trouble || database->drain)
-		return false;
+		return NULL;
 	if (mark_given_up(store, database)) {
 		trouble_roll_back(database);
 		move_given_up_first(store, database);
@@ -237,10 +237,10 @@ bool trouble_give_up(struct store *store, struct store_database *database)
 	first = database->todo.first;
 	if (!first || first->kind != COMMAND_SESSION_CLOSE || !database->retry_ns ||
 		!has_waited(database, first, 2 * store->give_up_ns))
-		return false;
+		return NULL;
 	trouble_roll_back(database);
 	first = command_list_take(&database->todo);
-	is_gone = close_unwritten(store, database, first->session);
+	session = first->session;
 	command_free(first);
-	return is_gone;
+	return session;
 }

@@ -32,5 +32,8 @@ void trouble_over(struct store *store, struct store_database *database);
 bool trouble_must_wait(
 	struct store *store, struct store_database *database, const struct command *command);
 
-/* Gives up what has waited too long. True: @database is closed and freed. */
-bool trouble_give_up(struct store *store, struct store_database *database);
+/*
+ * Gives up what has waited too long. Returns NULL, or the session whose end cannot be written,
+ * which close_unwritten() ends.
+ */
+struct store_session *trouble_give_up(struct store *store, struct store_database *database);

@@ -6,19 +6,20 @@
  * that only the loop thread or the store thread touches it; "lock" means that store.lock guards it,
  * which is held for a few instructions and never over I/O; "fixed" means that it never changes.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collectord/db/checkpoint.h"
+#include "collectord/db/rows/checkpoint.h"
 #include "collectord/recorder/drain.h"
 #include "collectord/recorder/in_flight.h"
 #include "collectord/catalog/index.h"
-#include "collectord/ingest/process.h"
-#include "collectord/db/quota.h"
+#include "collectord/ingest/process/process.h"
+#include "collectord/db/rows/quota.h"
 #include "collectord/store/store.h"
-#include "collectord/ingest/verdict.h"
-#include "collectord/db/writer.h"
+#include "collectord/ingest/completeness/verdict.h"
+#include "collectord/db/rows/writer.h"
 
 /* Demangling may need 16 MiB of the stack (text.c); pages cost only when they are used. */
 #define STORE_STACK_BYTES	 (64u << 20)
@@ -275,14 +276,7 @@ struct store {
 	char *scan;	 /* path of the index if it is new: then every file is scanned */
 };
 
-/* store.c */
-void store_beat(struct store *store);
-/* Takes ownership of @command; NULL gives -ENOMEM. Loop thread. */
-int store_post(struct store *store, struct command *command);
-/* Called with the lock held. The first tells whether the queue holds something that ends the wait
- * of the store thread; the second wakes the thread if so. */
-bool store_has_work_locked(const struct store *store);
-void store_wake_locked(struct store *store);
+/* sessions.c */
 /* Frees the session with its processes; no thread may refer to it any more. */
 void destroy_session(struct store_session *session);
 /* Lists the session as open in the index. */
@@ -290,21 +284,6 @@ void session_put_index(struct store *store, struct store_session *session);
 /* Adds @session to the sessions of @database, until session_leave() removes it. */
 void session_join(struct store_session *session, struct store_database *database);
 void session_leave(struct store_session *session);
-
-/* scheduler.c */
-/* Puts the command into the queue of its database, or of its session while that waits. */
-void turns_route(struct store *store, struct command *command);
-/* Opens half a session and gives each database one turn. */
-void turns_round(struct store *store);
-/* Does all that is left, before the end of the store. */
-void turns_finish(struct store *store);
-/* True if some session can be opened now. */
-bool turns_has_opens(struct store *store);
-
-/* requests.c */
-/* Makes a handle without a command to open it. -ENOMEM, -EINVAL. */
-int store_session_new(struct store *store, const struct store_session_params *params, void *owner,
-	struct store_session **ret);
 
 /* command.c */
 struct command *command_new(
@@ -322,6 +301,11 @@ void command_list_insert(
 /* Puts all of @more before all of @list. */
 void command_list_prepend(struct command_list *list, struct command_list *more);
 struct command *command_list_take(struct command_list *list);
+/* Frees a drain that is under way. */
+void work_end_drain(struct store_database *database);
+/* Puts the commands of the lost transaction back at the head of the queue, in order, and frees the
+ * processes that it opened. */
+void work_take_back(struct store_database *database);
 
 /* answer.c: strings are copied, NULL without memory; for the answer itself these wait for
  * memory. */
@@ -335,13 +319,11 @@ void answer_left(struct store *store, struct store_answer *answer);
 /* The bytes of @command leave the queue: answers ROOM where that ends a wait. */
 void answer_release(struct store *store, const struct command *command);
 void answer_drop_all(struct store *store);
+/* Counts a sign of life, which store_beats() tells the loop. */
+void store_beat(struct store *store);
 
 /* open_session.c: finds or makes the file of @session and its row. @why: one line, or "". */
 int session_file_open(struct store_session *session, char *why, size_t why_bytes);
-/* How long the opening of a file may wait for its readers. */
-const struct database_patience *session_file_patience(struct store *store);
-/* Returns what an error means for a file; the text is static. */
-const char *session_file_explain(int r);
 /* NULL: it is not open here. An open file must not be opened twice, because closing one descriptor
  * drops the locks of the other. */
 struct store_database *session_file_find_open(struct store *store, const char *path);
@@ -349,6 +331,11 @@ struct store_database *session_file_find_open(struct store *store, const char *p
 int session_file_open_existing(struct store *store, const char *path, struct store_database **ret);
 struct store_database *session_file_close(struct store *store, struct store_database *database);
 
+/* session_file.c */
+/* How long the opening of a file may wait for its readers. */
+const struct database_patience *session_file_patience(struct store *store);
+/* Returns what an error means for a file; the text is static. */
+const char *session_file_explain(int r);
 /* True if a damaged file may be replaced: the service's folder is ours with all that is in it;
  * elsewhere the file itself has to be ours. */
 bool session_file_may_renew(const struct store *store, const char *path);
@@ -365,8 +352,8 @@ void session_row_boot_id(char ret[SESSION_ROW_BOOT_BYTES]);
 int session_row_take_name(struct store_session *session, const char *first, int n);
 /* True if @row, which has a uid at 1 and a job at 2, is of the user and the job of @session. */
 bool session_row_is_its_own(const struct store_session *session, sqlite3_stmt *row);
-/* Finds or makes the row and commits it; commits an open transaction before. Sets id and name, and
- * for an existing row start_realtime_ns and command. */
+/* Finds or makes the row and commits it; no transaction is open before. Sets id and name, and for
+ * an existing row start_realtime_ns and command. */
 int session_row_open(struct store_session *session, struct store_database *database);
 /* Writes the row and the meta data of @session, in the open transaction of a file that lacks
  * both. */
@@ -415,8 +402,9 @@ void renew_want(struct store_database *database, int error);
 /* The next step: makes a new file with everything that is open in it. On an error it is retried. */
 int renew_database(struct store *store, struct store_database *database);
 
-/* commands.c */
-/* Commits the open transaction, unless it holds half a drain. On failure everything taken is done
+/* commit.c */
+#define STEP_UNDONE (-ECANCELED) /* it failed, and the transaction was rolled back */
+/* Commits the open transaction, unless it holds half a drain. STEP_UNDONE: everything taken is done
  * again. */
 int work_commit(struct store *store, struct store_database *database);
 /* Commits when it is due. In a private collector a checkpoint step follows, after the Acks were
@@ -427,40 +415,6 @@ int work_commit_due(struct store *store, struct store_database *database);
 void work_rest(const struct store *store, const struct store_database *database);
 /* CLOCK_MONOTONIC of the next commit; UINT64_MAX: there is nothing to commit. */
 uint64_t work_next_commit(const struct store_database *database);
-/* Frees a drain that is under way. */
-void work_end_drain(struct store_database *database);
-/* Puts the commands of the lost transaction back at the head of the queue, in order, and frees the
- * processes that it opened. */
-void work_take_back(struct store_database *database);
-/*
- * Does what can be done now, in a turn of bounded length. @is_last: does everything, and waits for
- * nothing. True: it made a step.
- */
-bool work_database(struct store *store, struct store_database *database, bool is_last);
-
-/* in_flight_poll.c */
-#define SCAN_MORE   1		 /* the scan has not reached all processes */
-#define SCAN_UNDONE (-ECANCELED) /* it failed, and the transaction was rolled back */
-/* CLOCK_MONOTONIC of the next scan; UINT64_MAX: no process is to be scanned. */
-uint64_t scan_next_ns(const struct store_database *database);
-/*
- * Runs one turn of a scan of what is in flight, if it is due or a client asks. The next commit
- * stores what it finds. SCAN_MORE, 0, SCAN_UNDONE.
- */
-int scan_slice(struct store *store, struct store_database *database, bool is_asked);
-
-/* recover.c: continues what an earlier run of the collector left open. */
-void recover_sessions(struct store *store, const char *path);
-/* Makes @database, which no session continues, one file. True: it is closed; else it is retried. */
-bool recover_seal(struct store *store, struct store_database *database, bool is_last);
-/* Answers which processes of @session have not ended. database_errno(). */
-int recover_processes(struct store_session *session);
-/* Answers CONTROLS if controls were stored in this boot. */
-int recover_controls(struct store_session *session);
-/* Runs a command like the functions of close_session.c. */
-int recover_end_process(
-	struct store *store, struct store_database *database, const struct command *command);
-
 /* close_session.c: run one command each. 0; -EAGAIN: not yet (not_before_ns is set, or other
  * databases have their turn); or an error. */
 int close_process(struct store *store, struct store_database *database, struct command *command,

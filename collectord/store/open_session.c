@@ -58,29 +58,6 @@ struct store_database *session_file_find_open(struct store *store, const char *p
 	return database;
 }
 
-bool session_file_may_renew(const struct store *store, const char *path)
-{
-	return store->index || aside_is_ours(path);
-}
-
-/* ---- how long the store waits for locks ------------------------------------------------ */
-
-/*
- * A process that may read a file may lock it, and the store thread waits while it opens the file.
- * In the service there is a limit for all files together, however many they are.
- */
-const struct database_patience *session_file_patience(struct store *store)
-{
-	uint64_t now_ns = clock_monotonic_ns();
-
-	if (!store->patience_ns || now_ns - store->patience_ns >= STORE_BUSY_ALL_NS) {
-		store->patience_ns = now_ns;
-		store->patience_us = STORE_BUSY_ALL_MS * 1000u;
-	}
-	store->patience.left_us = store->index ? &store->patience_us : NULL;
-	return &store->patience;
-}
-
 /* ---- the database ------------------------------------------------------------------------ */
 
 static int open_database(struct store *store, const char *path, struct store_database **ret)
@@ -388,30 +365,13 @@ static int open_in_folder(struct store_session *session, struct store_database *
 	return r == -EBUSY && may_resume ? -EEXIST : r;
 }
 
-const char *session_file_explain(int r)
+/* Commits work of other sessions of this file first. If the disk did not take that, the new session
+ * gets the same error. */
+static int open_row(struct store_session *session, struct store_database *database)
 {
-	static_assert(STORE_RESERVE_BYTES == 16u << 20, "what is said of a full disk");
-
-	switch (r) {
-	case -EEXIST:
-		return "it exists already, and no database is ever overwritten";
-	case -EMEDIUMTYPE:
-		return "it is not a database of rtl";
-	case -EPROTONOSUPPORT:
-		return "it was written by a newer rtl";
-	case -ENOTSUP:
-		return "its file system has no shared memory for SQLite's WAL; choose a local one";
-	case -EMLINK:
-		return "it has several links";
-	case -EUCLEAN:
-		return "it is corrupt";
-	case -ESTALE:
-		return "it is not the file any more that was made for this";
-	case -ENOSPC:
-		return "the disk is full (16 MiB and --keep-free of it stay free)";
-	default:
-		return strerror(-r);
-	}
+	if (work_commit(session->store, database) < 0)
+		return database->trouble;
+	return session_row_open(session, database);
 }
 
 int session_file_open(struct store_session *session, char *why, size_t why_bytes)
@@ -427,12 +387,12 @@ int session_file_open(struct store_session *session, char *why, size_t why_bytes
 		r = open_in_folder(session, &database, &has_acl);
 	if (r == 0) {
 		FAULT_POINT("file_vacant");
-		r = session_row_open(session, database);
+		r = open_row(session, database);
 		if (aside_is_damage(r)) {
 			renew_want(database, r);
 			r = renew_database(session->store, database);
 			if (r == 0)
-				r = session_row_open(session, database);
+				r = open_row(session, database);
 		}
 		if (r < 0 && !database->sessions)
 			session_file_close(session->store, database);

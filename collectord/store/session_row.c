@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "collectord/db/database.h"
-#include "collectord/ingest/ranks.h"
+#include "collectord/ingest/process/ranks.h"
 #include "collectord/store/internal.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
@@ -171,10 +171,6 @@ int session_row_open(struct store_session *session, struct store_database *datab
 	struct writer *writer = database->writer;
 	int r;
 
-	/* Commits work of other sessions of this file. If the disk did not take that, the new
-	 * session gets the same error. */
-	if (work_commit(session->store, database) < 0)
-		return database->trouble;
 	r = writer_begin(writer);
 	if (r < 0)
 		return r;

@@ -24,7 +24,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "collectord/db/quota.h"
+#include "collectord/db/rows/quota.h"
 
 struct store;
 struct store_session;

@@ -265,7 +265,7 @@
 
 /* The WAL is checkpointed at 32 MiB at the latest and truncated to 64 MiB. On a quick disk it is
  * checkpointed from WAL_STEP_BYTES on, or from an eighth of all that it has held
- * (collectord/db/checkpoint.h): a smaller step is not worth its three waits for the disk. Only a
+ * (collectord/db/rows/checkpoint.h): a smaller step is not worth its three waits for the disk. Only a
  * reader that keeps its snapshot makes the WAL grow past that. The collector reports it and goes on
  * while there is space, because records must not be lost to a reader; then it acts as on a full
  * disk. */

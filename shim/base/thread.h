@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "proto/base/limits.h"
-#include "shim/base/communicators.h"
+#include "shim/base/process/communicators.h"
 #include "shim/base/gate.h"
 
 #define MARKER_DEPTH_MAX 32u /* nested ranges of one thread that are recorded */
@@ -34,7 +34,7 @@ struct origins;
 
 /*
  * State of the counter that numbers the dispatches of a host call. The number of a dispatch is
- * fixed once the kind of each packet in the latest reservation is known (shim/capture/submitter.h).
+ * fixed once the kind of each packet in the latest reservation is known (shim/capture/tables/submitter.h).
  * A nested call restores the counter of the outer one when it ends.
  */
 struct thread_count {

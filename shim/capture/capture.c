@@ -8,9 +8,6 @@
 #include <sys/mman.h>
 
 #include "shim/capture/capture_internal.h"
-#include "shim/capture/intercept.h"
-#include "shim/capture/shadow.h"
-#include "shim/capture/shadow_table.h"
 #include "shim/capture/signals.h"
 
 /* Zeroed memory; a page takes memory only once it was used. */
@@ -53,19 +50,16 @@ static int memory_get(struct capture *c)
 	c->queues = sparse_new(QUEUES_BYTES);
 	c->appsig = sparse_new(APPSIG_BYTES);
 	c->quarantine = sparse_new(QUARANTINE_BYTES);
-	c->head.shadow = shadow_table_new();
-	c->intercept = intercept_queues_new();
 	c->head.is_ours = ours_new();
-	if (!c->slots || !c->queues || !c->appsig || !c->quarantine || !c->head.shadow ||
-		!c->intercept || !c->head.is_ours)
+	if (!c->slots || !c->queues || !c->appsig || !c->quarantine || !c->head.is_ours)
 		return -ENOMEM;
 	return batch_init(&c->batch);
 }
 
 static const struct symbol_entry no_symbol;
 
-int capture_create(const struct recorder_identity *identity, const struct capture_hsa *hsa,
-	struct capture **ret)
+int capture_new(const struct recorder_identity *identity, const struct capture_hsa *hsa,
+	const struct walks *walks, struct capture **ret)
 {
 	struct capture *c = aligned_alloc(CACHE_LINE_BYTES, sizeof(*c));
 	int r;
@@ -74,7 +68,7 @@ int capture_create(const struct recorder_identity *identity, const struct captur
 		return -ENOMEM;
 	memset(c, 0, sizeof(*c));
 	c->hsa = *hsa;
-	c->walks = &shadow_walks;
+	c->walks = walks;
 	if (!hsa->symbols) {
 		c->hsa.symbols = &no_symbol;
 		c->hsa.symbols_mask = 0;
@@ -84,14 +78,14 @@ int capture_create(const struct recorder_identity *identity, const struct captur
 	if (r == 0)
 		r = memory_get(c);
 	if (r < 0) {
-		capture_free(c);
+		capture_done(c);
 		return r;
 	}
 	*ret = c;
 	return 0;
 }
 
-struct capture *capture_free(struct capture *c)
+struct capture *capture_done(struct capture *c)
 {
 	if (!c)
 		return NULL;
@@ -103,8 +97,6 @@ struct capture *capture_free(struct capture *c)
 	sparse_free(c->appsig, APPSIG_BYTES);
 	sparse_free(c->quarantine, QUARANTINE_BYTES);
 	sparse_free((void *)c->head.is_ours, OURS_BYTES);
-	shadow_table_free(c->head.shadow);
-	intercept_queues_free(c->intercept);
 	batch_done(&c->batch);
 	free(c);
 	return NULL;

@@ -18,12 +18,9 @@
 #include "proto/base/limits.h"
 #include "shim/hsa/intercept_api.h"
 #include "shim/record/recorder.h"
-#include "shim/capture/symbol_table.h"
+#include "shim/capture/tables/symbol_table.h"
 
 #define CACHE_LINE_BYTES 64u
-
-/* Symbol ids are below PROCESS_SYMBOLS_MAX. */
-#define SYMBOL_UNWANTED (1u << 31)
 
 /*
  * Functions and settings that the capture path gets from the runtime and from the rest of the shim.
@@ -87,6 +84,7 @@ struct capture_hsa {
 struct capture;
 struct pace;
 struct shadow_table;
+struct walks;
 
 /* The beginning of struct capture, which every hook reads. */
 struct capture_head {
@@ -98,12 +96,15 @@ struct capture_head {
 	struct shadow_table *shadow;
 };
 
-/* -ENOMEM, or the error of recorder_create(). The shim never frees the capture. */
-int capture_create(const struct recorder_identity *identity, const struct capture_hsa *hsa,
-	struct capture **ret);
+/*
+ * For front_ends/create.h, which makes the walks and their tables. -ENOMEM, or the error of
+ * recorder_create().
+ */
+int capture_new(const struct recorder_identity *identity, const struct capture_hsa *hsa,
+	const struct walks *walks, struct capture **ret);
 
-/* For tests: all queues are destroyed and no thread is inside. Destroys the signals. */
-struct capture *capture_free(struct capture *capture);
+/* For capture_free(). Destroys the signals. Returns NULL. */
+struct capture *capture_done(struct capture *capture);
 
 struct recorder *capture_recorder(struct capture *capture);
 const struct capture_hsa *capture_hsa_of(const struct capture *capture);

@@ -154,8 +154,9 @@ struct quarantined {
 };
 
 struct intercept_queue;
+struct origins;
 
-/* What the other files of this folder ask of the walks over queues, which shadow.c makes. */
+/* What the other files of this folder ask of the walks over queues, which front_ends/shadow.c makes. */
 struct walks {
 	/*
 	 * Walks every queue whose doorbell was rung too early or not through the hooks. Called in
@@ -170,6 +171,8 @@ struct walks {
 	void (*take_free)(struct capture *c, uint32_t block, slot_ref ret[2]);
 	/* @owed is the block + 1 of a queue whose walk take_free() has left held. */
 	void (*walk_owed)(struct capture *c, uint32_t owed);
+	/* The notes of the threads that submit to the queue of block @block. */
+	struct origins *(*origins_of)(struct capture *c, uint32_t block);
 };
 
 struct capture {

@@ -8,7 +8,7 @@
 #include "proto/base/clock.h"
 #include "shim/base/undisturbed.h"
 #include "shim/capture/app_signals.h"
-#include "shim/capture/copy_times.h"
+#include "shim/capture/tables/copy_times.h"
 #include "shim/hsa/packet.h"
 #include "proto/base/fault.h"
 

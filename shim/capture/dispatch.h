@@ -13,7 +13,7 @@
 #include <hsa/hsa.h>
 
 #include "shim/capture/capture_internal.h"
-#include "shim/capture/submitter.h"
+#include "shim/capture/tables/submitter.h"
 
 /* Consecutive packets of one queue, handled together. */
 struct dispatch_batch {

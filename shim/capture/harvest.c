@@ -9,11 +9,10 @@
 #include "shim/capture/app_signals.h"
 #include "shim/capture/frames.h"
 #include "shim/capture/capture_internal.h"
-#include "shim/capture/copy_times.h"
+#include "shim/capture/tables/copy_times.h"
 #include "shim/capture/pacing.h"
 #include "shim/base/wait.h"
 #include "proto/base/fault.h"
-#include "shim/capture/shadow.h"
 #include "shim/capture/touch.h"
 
 /* A device may make the value visible before the times; they may take this long. */

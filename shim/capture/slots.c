@@ -6,7 +6,6 @@
  */
 #include "shim/base/ahead.h"
 #include "shim/capture/capture_internal.h"
-#include "shim/capture/shadow.h"
 #include "shim/capture/signals.h"
 #include "shim/capture/touch.h"
 

@@ -2,8 +2,7 @@
 #include "shim/capture/touch.h"
 
 #include "shim/base/ahead.h"
-#include "shim/capture/shadow_queue.h"
-#include "shim/capture/shadow_table.h"
+#include "shim/capture/tables/submitter.h"
 
 #define FLOOD_SLOTS	   RECORDER_SLOT_CHUNK
 /* Bytes of a frame and of each record. A frame of few records takes a page or two. */
@@ -20,7 +19,7 @@ void touch_notes(struct capture *c)
 		uint64_t taken = atomic_load_explicit(&q->taken, memory_order_relaxed);
 
 		if (taken != q->taken_seen)
-			origins_touch(&shadow_table_at(c->head.shadow, i)->origins);
+			origins_touch(c->walks->origins_of(c, i));
 		q->taken_seen = taken;
 	}
 }

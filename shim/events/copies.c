@@ -7,7 +7,7 @@
 
 #include "proto/base/clock.h"
 #include "proto/recorder/layout.h"
-#include "shim/capture/copy_times.h"
+#include "shim/capture/tables/copy_times.h"
 #include "shim/events/events.h"
 #include "shim/base/gate.h"
 #include "shim/base/thread.h"

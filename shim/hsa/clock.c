@@ -13,7 +13,7 @@
 
 #include "proto/base/clock.h"
 #include "shim/base/fd.h"
-#include "shim/base/loaded_library.h"
+#include "shim/base/process/loaded_library.h"
 
 /* HsaClockCounters of the thunk. Its headers are packed to 4 bytes, which changes nothing here. */
 struct thunk_counters {

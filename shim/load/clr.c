@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "shim/base/glibc_compat.h"
-#include "shim/base/loaded_library.h"
+#include "shim/base/process/loaded_library.h"
 
 #define CLR_STEM "libamdhip64"
 

@@ -9,7 +9,7 @@
 #include "shim/base/gate.h"
 #include "shim/load/hooks.h"
 #include "shim/events/markers.h"
-#include "shim/base/process_rank.h"
+#include "shim/base/process/process_rank.h"
 #include "shim/record/rank_changes.h"
 #include "shim/record/recording_intervals.h"
 #include "shim/send/worker.h"

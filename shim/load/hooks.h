@@ -8,9 +8,9 @@
  */
 #include "shim/hsa/agents.h"
 #include "shim/capture/capture.h"
-#include "shim/capture/front_end.h"
+#include "shim/capture/front_ends/front_end.h"
 #include "shim/hsa/table.h"
-#include "shim/capture/symbols.h"
+#include "shim/capture/tables/symbols.h"
 
 struct hooks {
 	struct capture *capture;

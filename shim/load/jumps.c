@@ -15,7 +15,7 @@
 #include "shim/base/glibc_compat.h"
 #include "shim/base/thread.h"
 #include "shim/capture/capture.h"
-#include "shim/capture/shadow.h"
+#include "shim/capture/front_ends/shadow.h"
 #include "shim/load/hooks.h"
 #include "shim/wrap/real.h"
 

@@ -4,7 +4,7 @@
  * For `rtl doctor`: with RTL_PROBE=FD, OnLoad writes what the shim would do with this runtime to
  * that descriptor, as lines "key value", and leaves the runtime unchanged. Nothing is recorded.
  */
-#include "shim/capture/front_end.h"
+#include "shim/capture/front_ends/front_end.h"
 #include "shim/hsa/table.h"
 #include "shim/load/runtime.h"
 

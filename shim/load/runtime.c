@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/capture/intercept.h"
-#include "shim/base/loaded_library.h"
-#include "shim/capture/shadow.h"
+#include "shim/capture/front_ends/intercept.h"
+#include "shim/base/process/loaded_library.h"
+#include "shim/capture/front_ends/shadow.h"
 
 /* HSA_AMD_SYSTEM_INFO_BUILD_VERSION, which the headers we build with lack. */
 #define SYSTEM_INFO_BUILD_VERSION 0x200

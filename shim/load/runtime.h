@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "shim/base/config.h"
-#include "shim/capture/front_end.h"
+#include "shim/capture/front_ends/front_end.h"
 #include "shim/hsa/table.h"
 
 /* Identified by the tables, in order of release. */

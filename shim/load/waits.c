@@ -5,7 +5,7 @@
 
 #include "shim/capture/capture.h"
 #include "shim/capture/ends.h"
-#include "shim/capture/shadow.h"
+#include "shim/capture/front_ends/shadow.h"
 #include "shim/load/hooks.h"
 
 /* Written in OnLoad before the wrappers are in any table. */

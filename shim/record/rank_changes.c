@@ -6,7 +6,7 @@
 #include "proto/names/collectives.h"
 #include "proto/wire/msg.h"
 #include "shim/base/gate.h"
-#include "shim/base/process_rank.h"
+#include "shim/base/process/process_rank.h"
 #include "shim/base/wait.h"
 #include "shim/record/recorder.h"
 

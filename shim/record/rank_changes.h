@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Passes on changes of the process's rank after Hello (shim/base/process_rank.h): into the define
+ * Passes on changes of the process's rank after Hello (shim/base/process/process_rank.h): into the define
  * log, which the collector receives whole on every connection and reads after the process has died,
  * and to the gate, which --ranks opens. Called by the thread that noticed a change, by the shim
  * thread, and at the end by the thread that ends the process.

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "shim/hsa/agents.h"
-#include "shim/base/identity.h"
+#include "shim/base/process/identity.h"
 #include "proto/settings/rank.h"
 
 struct hello {

@@ -8,8 +8,8 @@
 
 #include "proto/names/collectives.h"
 #include "shim/events/calls.h"
-#include "shim/base/communicators.h"
-#include "shim/base/process_rank.h"
+#include "shim/base/process/communicators.h"
+#include "shim/base/process/process_rank.h"
 #include "shim/wrap/real.h"
 #include "shim/wrap/rccl_groups.h"
 #include "shim/base/thread.h"

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "shim/base/communicators.h"
+#include "shim/base/process/communicators.h"
 
 /* ncclGroupStart() has succeeded; ncclGroupEnd() has returned. */
 void rccl_group_enter(void);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "shim/base/tsc_clock.h"
+#include "shim/capture/front_ends/create.h"
 #include "shim/capture/ends.h"
 #include "shim/capture/harvest.h"
 #include "shim/load/waits.h"

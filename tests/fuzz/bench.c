@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "collectord/db/database.h"
-#include "collectord/db/row_feed.h"
+#include "collectord/db/rows/row_feed.h"
 #include "collectord/ingest/ingest.h"
 #include "proto/wire/frame.h"
 #include "proto/base/limits.h"

@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collectord/ingest/process.h"
-#include "collectord/db/writer.h"
+#include "collectord/ingest/process/process.h"
+#include "collectord/db/rows/writer.h"
 #include "proto/wire/msg.h"
 
 #define FUZZ_MUST(claim) ((claim) ? (void)0 : fuzz_broken(#claim, __FILE__, __LINE__))

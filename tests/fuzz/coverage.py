@@ -19,43 +19,57 @@ PARSERS = {
     "cli/base": "escape",
     "cli/database": "file query query_pages",
     "cli/output": "html table",
-    "cli/trace": "category_file",
+    "cli/trace/kernels": "category_file",
     "collectord/catalog": "index",
-    "collectord/db": "damaged_file database intern migrate text wal",
-    "collectord/ingest": "call_arguments calls copies definitions ingest ledger losses "
-                         "markers process process_clock recording_intervals step_metrics "
-                         "tick_conversion",
-    "collectord/loop": "admission control_memory ctl peer peer_limits queries recording_control "
-                       "runner shim_peer",
+    "collectord/db": "damaged_file database migrate wal",
+    "collectord/db/rows": "intern text",
+    "collectord/ingest": "call_arguments calls copies ingest markers step_metrics",
+    "collectord/ingest/completeness": "ledger losses",
+    "collectord/ingest/process": "definitions process process_clock recording_intervals "
+                                 "tick_conversion",
+    "collectord/loop": "shim_peer",
+    "collectord/loop/connections": "peer peer_limits",
+    "collectord/loop/sessions": "admission control_memory recording_control runner",
+    "collectord/loop/tools": "ctl queries",
     "collectord/recorder": "counters drain drain_events drain_slots reader",
     "collectord/service": "config limit_options",
-    "collectord/store": "open_session recover",
+    "collectord/store": "open_session",
+    "collectord/store/thread": "recover",
     "proto/names": "collectives completeness control copies counters",
     "proto/settings": "config_file environment selection",
     "proto/wire": "frame msg"}
 # What a target is there for; what else it reaches is the others' merit.
 MEANT = {
     "frames": "proto/wire/frame proto/wire/msg",
-    "defines": "collectord/ingest/definitions collectord/db/intern collectord/ingest/recording_intervals",
-    "dispatches": "collectord/ingest/ingest collectord/ingest/process_clock",
+    "defines": "collectord/ingest/process/definitions collectord/db/rows/intern "
+               "collectord/ingest/process/recording_intervals",
+    "dispatches": "collectord/ingest/ingest collectord/ingest/process/process_clock",
     "markers": "collectord/ingest/markers collectord/ingest/step_metrics",
-    "counters": "collectord/ingest/ledger collectord/ingest/losses",
-    "anchors": "collectord/ingest/process_clock collectord/ingest/tick_conversion",
+    "counters": "collectord/ingest/completeness/ledger collectord/ingest/completeness/losses",
+    "anchors": "collectord/ingest/process/process_clock collectord/ingest/process/tick_conversion",
     "copies": "collectord/ingest/copies proto/names/copies",
     "host_calls": "collectord/ingest/calls collectord/ingest/call_arguments",
     "collectives": "collectord/ingest/calls proto/names/collectives",
-    "recorder": "collectord/recorder/drain collectord/recorder/drain_events collectord/recorder/drain_slots "
-                "collectord/recorder/counters collectord/recorder/reader",
-    "peers": "collectord/loop/peer collectord/loop/shim_peer collectord/loop/queries collectord/loop/runner",
-    "sessions": "collectord/ingest/process collectord/store/open_session collectord/store/session_row collectord/db/database",
-    "hello": "collectord/loop/admission collectord/loop/shim_peer collectord/ingest/process",
-    "requests": "collectord/loop/ctl collectord/loop/runner collectord/loop/queries",
-    "settings": "cli/trace/category_file collectord/service/config collectord/loop/control_memory "
-                "collectord/service/limit_options proto/settings/selection proto/settings/environment",
+    "recorder": "collectord/recorder/drain collectord/recorder/drain_events "
+                "collectord/recorder/drain_slots collectord/recorder/counters "
+                "collectord/recorder/reader",
+    "peers": "collectord/loop/connections/peer collectord/loop/shim_peer "
+             "collectord/loop/tools/queries collectord/loop/sessions/runner",
+    "sessions": "collectord/ingest/process/process collectord/store/open_session "
+                "collectord/store/session_row collectord/db/database",
+    "hello": "collectord/loop/sessions/admission collectord/loop/shim_peer "
+             "collectord/ingest/process/process",
+    "requests": "collectord/loop/tools/ctl collectord/loop/sessions/runner "
+                "collectord/loop/tools/queries",
+    "settings": "cli/trace/kernels/category_file collectord/service/config "
+                "collectord/loop/sessions/control_memory collectord/service/limit_options "
+                "proto/settings/selection proto/settings/environment",
     "config": "proto/settings/config_file",
-    "texts": "cli/output/html cli/output/table cli/base/escape collectord/ingest/step_metrics collectord/db/text",
-    "database": "collectord/db/damaged_file collectord/catalog/index collectord/db/migrate collectord/store/recover "
-                "collectord/store/open_session collectord/store/session_row collectord/db/wal",
+    "texts": "cli/output/html cli/output/table cli/base/escape collectord/ingest/step_metrics "
+             "collectord/db/rows/text",
+    "database": "collectord/db/damaged_file collectord/catalog/index collectord/db/migrate "
+                "collectord/store/thread/recover collectord/store/open_session "
+                "collectord/store/session_row collectord/db/wal",
     "readers": "cli/database/query cli/database/file",
     "pages": "cli/database/query cli/database/query_pages"}
 

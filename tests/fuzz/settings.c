@@ -11,7 +11,7 @@
 
 #include "cli/trace/category_file.h"
 #include "collectord/service/config.h"
-#include "collectord/loop/control_memory.h"
+#include "collectord/loop/sessions/control_memory.h"
 #include "proto/settings/selection.h"
 #include "proto/base/cleanup.h"
 #include "proto/settings/environment.h"

@@ -10,7 +10,7 @@
 #include "cli/output/html.h"
 #include "cli/output/table.h"
 #include "collectord/ingest/step_metrics.h"
-#include "collectord/db/text.h"
+#include "collectord/db/rows/text.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 #include "tests/fuzz/bench.h"

@@ -80,11 +80,11 @@ forbid 'event2/|event\.h' $(find cli -name '*.[ch]')
 forbid 'sqlite3(ext)?\.h' $(find cli -name '*.[ch]' ! -path 'cli/database/*' ! -path 'cli/export/*' \
 	! -path 'cli/import/*') cli/*/command.c
 forbid 'protobuf-c|proto/wire/|stdio\.h|syslog\.h|pthread\.h' \
-	shim/capture/dispatch.[ch] shim/capture/shadow.[ch] shim/capture/intercept.[ch]
-forbid 'sqlite3(ext)?\.h' collectord/*.[ch] collectord/loop/*.[ch] collectord/service/*.[ch] collectord/channel/*.[ch] \
-	collectord/supervisor/*.[ch]
-forbid 'event2/|event\.h|sys/socket\.h' collectord/store/*.[ch] collectord/recorder/*.[ch] collectord/ingest/*.[ch] \
-	collectord/catalog/*.[ch] collectord/db/*.[ch]
+	shim/capture/dispatch.[ch] shim/capture/front_ends/shadow.[ch] shim/capture/front_ends/intercept.[ch]
+forbid 'sqlite3(ext)?\.h' collectord/*.[ch] \
+	$(find collectord/loop collectord/service collectord/channel collectord/supervisor -name '*.[ch]')
+forbid 'event2/|event\.h|sys/socket\.h' $(find collectord/store collectord/recorder collectord/ingest collectord/catalog \
+	collectord/db -name '*.[ch]')
 forbid 'shim/|proto/|collectord/|cli/|[^>"]*\.\.' $(find tests/softgpu tests/workload -name '*.[ch]')
 # A wait that only yields does not let a thread of another scheduling class run on the same processor.
 if grep -nH 'sched_yield' $(find shim -name '*.[ch]' ! -path shim/base/wait.h); then

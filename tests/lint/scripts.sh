@@ -5,7 +5,7 @@
 set -eu
 cd "$1"
 count=0
-for file in cli/report/*.js; do
+for file in cli/report/page/*.js; do
 	node --check "$file"
 	head -n 1 "$file" | grep -q 'SPDX-License-Identifier: MIT'
 	grep -q '^"use strict";$' "$file"
@@ -17,7 +17,7 @@ for file in cli/report/*.js; do
 	count=$((count + 1))
 done
 [ "$count" -gt 5 ]
-if grep -n '://\|"resolved"' cli/report/package.json cli/report/package-lock.json; then
+if grep -n '://\|"resolved"' cli/report/page/package.json cli/report/page/package-lock.json; then
 	echo "lint.scripts: npm's files name a place" >&2
 	exit 1
 fi

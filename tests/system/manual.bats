@@ -5,7 +5,7 @@ load lib.bash
 bats_require_minimum_version 1.5.0
 
 # A sanitizer's build has none.
-pages=$RTL_BUILD/cli/manual/pages
+pages=$RTL_BUILD/docs/manual/pages
 
 # verbs: all that rtl --help lists.
 verbs() {

@@ -42,7 +42,7 @@ bool is_welcomed;	/* shim/send/connection.c: CONN_STREAMING */
 bool is_connecting;	/* Hello sent, no Welcome yet */
 bool hello[PROGRAMS];	/* in the backlog, with the recorder: it outlives both ends */
 
-/* ---- collectord's loop: collectord/loop/instance.h ---- */
+/* ---- collectord's loop: collectord/loop/sessions/instance.h ---- */
 #define NONE	 0
 #define LEFT	 1 /* of an earlier life: no recorder, no store */
 #define OPENING	 2
@@ -75,7 +75,7 @@ bool is_closed, is_complete;
 /* The store's memory: struct store_process.is_over, struct store_session.database == NULL */
 bool handle_is_over[PROGRAMS], is_shut;
 
-/* ---- the manager: cli/run/supervisor.c, or systemd ---- */
+/* ---- the manager: cli/run/collector/supervisor.c, or systemd ---- */
 chan notify = [8] of { mtype, byte };
 bool kept[PROGRAMS];
 
@@ -95,7 +95,7 @@ inline answer(what, prog)
 	answers ! what, prog
 }
 
-/* collectord/loop/instance.c: drain(), end_in_store() */
+/* collectord/loop/sessions/instance.c: drain(), end_in_store() */
 inline end_instance(prog)
 {
 	if
@@ -115,9 +115,9 @@ inline end_instance(prog)
 #endif
 }
 
-/* ---- collectord/store/store.c: run_batch() and what it calls; each is one transaction ---- */
+/* ---- collectord/store/thread/store.c: run_batch() and what it calls; each is one transaction ---- */
 
-/* collectord/ingest/process.c: process_open() */
+/* collectord/ingest/process/process.c: process_open() */
 inline open_process(prog)
 {
 	if
@@ -155,7 +155,7 @@ inline end_process(prog)
 	answer(ended, prog)
 }
 
-/* collectord/store/recover.c: recover_end_process(); close_session.c: end_forgotten() */
+/* collectord/store/thread/recover.c: recover_end_process(); close_session.c: end_forgotten() */
 inline end_unread(prog)
 {
 	has_ended[ROW(prog)] = true;
@@ -261,7 +261,7 @@ inline take_left(prog)
 	fi
 }
 
-/* collectord/loop/fd_store.c: kept_resume() */
+/* collectord/loop/resume.c: kept_resume() */
 inline resume(prog)
 {
 	if
@@ -310,7 +310,7 @@ proctype loop()
 
 end_down:
 	do
-	/* cli/run/supervisor.c: start_again(); collectord/loop/server.c: build() */
+	/* cli/run/collector/supervisor.c: start_again(); collectord/loop/server.c: build() */
 	:: atomic { !up ->
 #ifndef MISTAKE_6 /* what the collector said last is not read before the next one starts */
 		do
@@ -413,7 +413,7 @@ end_running:
 	od
 }
 
-/* ---- cli/run/supervisor.c: receive(), handle() ---- */
+/* ---- cli/run/collector/supervisor.c: receive(), handle() ---- */
 proctype keeper()
 {
 	byte p, restarts = RESTARTS;

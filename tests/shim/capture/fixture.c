@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "shim/capture/harvest.h"
-#include "shim/capture/shadow.h"
+#include "shim/capture/front_ends/create.h"
+#include "shim/capture/front_ends/shadow.h"
 #include "shim/base/tsc_clock.h"
 
 static const struct recorder_identity identity = {.pid = 1234, .start_time = 5678};

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "shim/capture/harvest.h"
-#include "shim/capture/intercept.h"
-#include "shim/capture/submitter.h"
-#include "shim/capture/shadow.h"
+#include "shim/capture/front_ends/intercept.h"
+#include "shim/capture/tables/submitter.h"
+#include "shim/capture/front_ends/shadow.h"
 
 int synth_adopt(struct capture *c, struct synth_queue *queue, uint32_t gpu)
 {

@@ -15,9 +15,9 @@
 #include "shim/base/ahead.h"
 #include "shim/capture/capture_internal.h"
 #include "shim/capture/harvest.h"
-#include "shim/capture/shadow.h"
-#include "shim/capture/shadow_queue.h"
-#include "shim/capture/shadow_table.h"
+#include "shim/capture/front_ends/shadow.h"
+#include "shim/capture/front_ends/shadow_queue.h"
+#include "shim/capture/front_ends/shadow_table.h"
 #include "shim/base/thread.h"
 #include "shim/capture/touch.h"
 

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "proto/base/clock.h"
+#include "shim/capture/front_ends/create.h"
 #include "shim/capture/harvest.h"
 #include "shim/base/tsc_clock.h"
 

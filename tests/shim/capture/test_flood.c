@@ -11,7 +11,7 @@
 
 #include "shim/capture/capture_internal.h"
 #include "shim/capture/harvest.h"
-#include "shim/capture/shadow.h"
+#include "shim/capture/front_ends/shadow.h"
 #include "tests/shim/capture/system_calls.h"
 
 #define RING	     4096u

@@ -6,7 +6,7 @@
 
 #include "shim/base/gate.h"
 #include "shim/capture/harvest.h"
-#include "shim/capture/shadow.h"
+#include "shim/capture/front_ends/shadow.h"
 #include "shim/base/thread.h"
 
 #define UNWANTED_KERNEL 40u

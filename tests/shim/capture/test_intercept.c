@@ -13,8 +13,9 @@
 
 #include "proto/base/clock.h"
 #include "shim/capture/harvest.h"
-#include "shim/capture/intercept.h"
-#include "shim/capture/shadow.h"
+#include "shim/capture/front_ends/create.h"
+#include "shim/capture/front_ends/intercept.h"
+#include "shim/capture/front_ends/shadow.h"
 #include "shim/base/thread.h"
 #include "shim/base/tsc_clock.h"
 

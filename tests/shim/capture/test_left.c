@@ -14,8 +14,8 @@
 
 #include "shim/capture/capture_internal.h"
 #include "shim/capture/harvest.h"
-#include "shim/capture/shadow.h"
-#include "shim/capture/shadow_queue.h"
+#include "shim/capture/front_ends/shadow.h"
+#include "shim/capture/front_ends/shadow_queue.h"
 
 /* More instructions than any way through a doorbell. */
 #define STEPS_MAX 20000

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "shim/capture/submitter.h"
+#include "shim/capture/tables/submitter.h"
 #include "shim/hsa/packet.h"
 
 #define PACKETS 8u

@@ -16,8 +16,8 @@
 #include "shim/capture/app_signals.h"
 #include "shim/capture/capture_internal.h"
 #include "shim/capture/harvest.h"
-#include "shim/capture/shadow.h"
-#include "shim/capture/shadow_queue.h"
+#include "shim/capture/front_ends/shadow.h"
+#include "shim/capture/front_ends/shadow_queue.h"
 
 #define HANDLE	   4096u
 #define DEADLINE_S 300

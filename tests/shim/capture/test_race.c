@@ -18,9 +18,10 @@
 #include "shim/base/gate.h"
 #include "shim/capture/ends.h"
 #include "shim/capture/harvest.h"
-#include "shim/capture/shadow.h"
-#include "shim/capture/shadow_queue.h"
-#include "shim/capture/shadow_table.h"
+#include "shim/capture/front_ends/create.h"
+#include "shim/capture/front_ends/shadow.h"
+#include "shim/capture/front_ends/shadow_queue.h"
+#include "shim/capture/front_ends/shadow_table.h"
 #include "shim/base/thread.h"
 #include "shim/base/tsc_clock.h"
 

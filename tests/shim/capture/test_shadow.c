@@ -9,7 +9,7 @@
 
 #include "shim/capture/capture_internal.h"
 #include "shim/capture/harvest.h"
-#include "shim/capture/shadow.h"
+#include "shim/capture/front_ends/shadow.h"
 
 static hsa_kernel_dispatch_packet_t *packet_at(struct fixture *f, uint64_t index)
 {

@@ -8,7 +8,7 @@
 #include <pthread.h>
 
 #include "shim/capture/harvest.h"
-#include "shim/capture/shadow.h"
+#include "shim/capture/front_ends/shadow.h"
 
 #define THREADS 4
 #define ROUNDS	500

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "proto/base/clock.h"
+#include "shim/capture/front_ends/create.h"
 #include "shim/events/events.h"
 
 _Atomic int64_t boottime_offset_ns;

@@ -15,11 +15,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/trace/interval_union.h"
-#include "cli/trace/kernel_totals.h"
+#include "cli/trace/kernels/interval_union.h"
+#include "cli/trace/kernels/kernel_totals.h"
 #include "cli/database/query.h"
 #include "cli/database/query_text.h"
-#include "cli/database/verdict.h"
+#include "cli/database/session/verdict.h"
 #include "proto/names/schema.h"
 
 static char folder[] = "/tmp/rtl-query-XXXXXX";

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/database/index.h"
+#include "cli/database/session/index.h"
 #include "proto/names/schema.h"
 
 /* More than two parts of it. */

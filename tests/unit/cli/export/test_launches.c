@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cli/export/launches.h"
+#include "cli/export/rows/launches.h"
 
 static void calls_have_the_kernels_and_copies_that_were_added(void **state)
 {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/export/queue_depth.h"
+#include "cli/export/perfetto/queue_depth.h"
 
 #define TIMES	   5000
 #define DISPATCHES 800

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "cli/import/decimal.h"
-#include "cli/import/sha256.h"
+#include "cli/import/input/decimal.h"
+#include "cli/import/input/sha256.h"
 
 static int64_t ns(const char *us)
 {

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/run/gpu_watch.h"
+#include "cli/run/child/gpu_watch.h"
 
 /* Later than every period. */
 #define LOOK_NS 100000000000ull

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cli/run/job_environment.h"
+#include "cli/run/job/job_environment.h"
 #include "proto/base/cleanup.h"
 
 static int clear_environment(void **state)

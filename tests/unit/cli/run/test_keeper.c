@@ -17,7 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "cli/run/supervisor.h"
+#include "cli/run/collector/supervisor.h"
 
 #define MESSAGES_MAX 64u
 

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/run/spawn.h"
+#include "cli/run/job/spawn.h"
 
 static int count(const struct spawn_env *env, const char *entry)
 {

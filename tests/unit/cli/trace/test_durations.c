@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "cli/trace/percentiles.h"
+#include "cli/trace/kernels/percentiles.h"
 
 static int compare(const void *a, const void *b)
 {

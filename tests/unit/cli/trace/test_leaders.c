@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "cli/trace/leaders.h"
+#include "cli/trace/kernels/leaders.h"
 
 /* Processes of rank 0, in the order of their attempts; the place of the one that leads, -1: none.
  */

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "cli/trace/step_kinds.h"
+#include "cli/trace/steps/step_kinds.h"
 #include "tests/unit/cli/trace/scene.h"
 
 struct fixture {

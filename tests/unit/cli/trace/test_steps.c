@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/trace/period.h"
-#include "cli/trace/steps.h"
+#include "cli/trace/steps/period.h"
+#include "cli/trace/steps/steps.h"
 #include "tests/unit/cli/trace/scene.h"
 
 static struct steps *ask(struct scene *scene, struct query *query, const char *regex)

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "collectord/db/migrate.h"
-#include "collectord/db/writer.h"
+#include "collectord/db/rows/writer.h"
 #include "proto/names/schema.h"
 #include "tests/unit/collectord/store/harness.h"
 

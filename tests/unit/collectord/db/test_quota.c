@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectord/ingest/process.h"
-#include "collectord/db/quota.h"
+#include "collectord/ingest/process/process.h"
+#include "collectord/db/rows/quota.h"
 #include "collectord/recorder/counters.h"
 #include "proto/base/limits.h"
 #include "proto/base/subordinate_uids.h"

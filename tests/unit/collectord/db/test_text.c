@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "collectord/db/text.h"
+#include "collectord/db/rows/text.h"
 #include "proto/base/limits.h"
 
 #define BAD "\xef\xbf\xbd"

@@ -14,11 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collectord/db/checkpoint.h"
+#include "collectord/db/rows/checkpoint.h"
 #include "collectord/db/watched_vfs.h"
 #include "collectord/store/internal.h"
 #include "collectord/db/wal.h"
-#include "collectord/db/writer.h"
+#include "collectord/db/rows/writer.h"
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
 #include "tests/unit/collectord/store/harness.h"

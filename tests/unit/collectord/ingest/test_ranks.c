@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectord/ingest/ranks.h"
+#include "collectord/ingest/process/ranks.h"
 
 #define NONE  (-1)
 #define ALIVE INT64_MAX

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "collectord/ingest/tick_conversion.h"
+#include "collectord/ingest/process/tick_conversion.h"
 
 #define MHZ_25	25000000u
 #define MHZ_100 100000000u

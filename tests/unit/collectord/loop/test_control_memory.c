@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectord/loop/control_memory.h"
+#include "collectord/loop/sessions/control_memory.h"
 #include "proto/base/limits.h"
 
 static void what_was_told_is_told_again(void **state)

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
-#include "collectord/loop/detached.h"
-#include "collectord/loop/instance.h"
-#include "collectord/loop/session.h"
+#include "collectord/loop/sessions/detached.h"
+#include "collectord/loop/sessions/instance.h"
+#include "collectord/loop/sessions/session.h"
 #include "proto/base/limits.h"
 
 static bool is_over(void *data)

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collectord/loop/exit_status.h"
+#include "collectord/loop/sessions/exit_status.h"
 
 /* Enough for the parent to be quicker than one look and slower than the other, some times. */
 #define ROUNDS	    400

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "collectord/loop/instance.h"
-#include "collectord/loop/instances.h"
+#include "collectord/loop/sessions/instance.h"
+#include "collectord/loop/sessions/instances.h"
 
 #define MANY 512u
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The answers of several workers to one tool, as one. */
-#include "collectord/loop/merged_replies.h"
+#include "collectord/loop/tools/merged_replies.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "collectord/loop/receiver.h"
+#include "collectord/loop/connections/receiver.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectord/loop/peer.h"
+#include "collectord/loop/connections/peer.h"
 #include "proto/base/limits.h"
 
 static void a_reconnect_replaces_the_older_connection(void **state)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectord/loop/session.h"
+#include "collectord/loop/sessions/session.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "collectord/service/log.h"
-#include "collectord/loop/removed_sessions.h"
-#include "collectord/loop/session.h"
+#include "collectord/loop/tools/removed_sessions.h"
+#include "collectord/loop/sessions/session.h"
 #include "proto/base/limits.h"
 
 #define USER 5000u

@@ -13,10 +13,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "collectord/loop/instance.h"
-#include "collectord/loop/fd_store.h"
-#include "collectord/loop/peer.h"
-#include "collectord/loop/session.h"
+#include "collectord/loop/sessions/instance.h"
+#include "collectord/loop/resume.h"
+#include "collectord/loop/sessions/fd_store.h"
+#include "collectord/loop/connections/peer.h"
+#include "collectord/loop/sessions/session.h"
 #include "proto/base/limits.h"
 
 static bool has_ended(void *data)

@@ -8,8 +8,9 @@
 #include <unistd.h>
 
 #include "collectord/channel/channel.h"
-#include "collectord/loop/access.h"
-#include "collectord/loop/peer.h"
+#include "collectord/loop/sessions/access.h"
+#include "collectord/loop/tools/overview.h"
+#include "collectord/loop/connections/peer.h"
 #include "proto/base/cleanup.h"
 
 static const Rtl__StatReply *ask_stat(
@@ -148,7 +149,7 @@ static void each_session_has_its_own_trouble(void **state)
 	struct harness *h = *state;
 	struct fake_shim one, two;
 	struct peer root = {.fd = -1, .uid = 0}, stranger = {.fd = -1, .uid = geteuid() + 1};
-	char text[SERVER_STATE_BYTES];
+	char text[OVERVIEW_STATE_BYTES];
 	void *first, *second;
 
 	harness_shim(h, &one, "one");
@@ -159,16 +160,16 @@ static void each_session_has_its_own_trouble(void **state)
 	fake_store_answer(h->store, STORE_DEGRADED, first, 0, "the disk is full");
 	fake_store_answer(h->store, STORE_DEGRADED, second, 0, "Input/output error");
 	harness_turn(h);
-	assert_non_null(strstr(server_state(h->server, &root, text), "(and 1 more)"));
+	assert_non_null(strstr(overview_state(h->server, &root, text), "(and 1 more)"));
 	h->server->see_all_gid = (gid_t)-1;
-	assert_string_equal(server_state(h->server, &stranger, text), "ok");
+	assert_string_equal(overview_state(h->server, &stranger, text), "ok");
 	fake_store_answer(h->store, STORE_RECOVERED, second, 0, NULL);
 	harness_turn(h);
-	assert_non_null(strstr(server_state(h->server, &root, text), "the disk is full"));
+	assert_non_null(strstr(overview_state(h->server, &root, text), "the disk is full"));
 	assert_null(strstr(text, "more"));
 	fake_store_answer(h->store, STORE_RECOVERED, first, 0, NULL);
 	harness_turn(h);
-	assert_string_equal(server_state(h->server, &root, text), "ok");
+	assert_string_equal(overview_state(h->server, &root, text), "ok");
 	fake_shim_done(&one);
 	fake_shim_done(&two);
 }

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collectord/loop/peer.h"
+#include "collectord/loop/connections/peer.h"
 #include "proto/base/limits.h"
 
 #define LONG_BYTES (1u << 20)

@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "collectord/store/thread/thread.h"
 #include "proto/base/limits.h"
 #include "tests/unit/collectord/store/harness.h"
 

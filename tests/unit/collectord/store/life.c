@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectord/db/feed_file.h"
+#include "collectord/db/rows/feed_file.h"
 #include "tests/unit/collectord/store/recorder.h"
 
 #define DEADLINE_MS 300000

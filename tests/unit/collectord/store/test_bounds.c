@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectord/db/writer.h"
+#include "collectord/db/rows/writer.h"
 #include "proto/names/control.h"
 #include "proto/base/limits.h"
 #include "tests/unit/collectord/store/harness.h"

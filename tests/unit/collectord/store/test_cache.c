@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "collectord/store/page_cache.h"
-#include "collectord/db/writer.h"
+#include "collectord/db/rows/writer.h"
 #include "proto/base/limits.h"
 #include "tests/unit/collectord/store/harness.h"
 

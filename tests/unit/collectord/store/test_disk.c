@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectord/db/writer.h"
+#include "collectord/db/rows/writer.h"
+#include "collectord/store/thread/thread.h"
 #include "proto/base/clock.h"
 #include "tests/unit/collectord/store/hand.h"
 #include "tests/unit/collectord/store/life.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * When the store frees what takes a while. The memory of a recorder that rtl run keeps
- * (cli/run/supervisor.c): the store closes it before it tells that the process is over, so that rtl
+ * (cli/run/collector/supervisor.c): the store closes it before it tells that the process is over, so that rtl
  * run frees it. The blocks of a log: after the store told that the session is closed. The test is
  * the store's thread.
  */
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "collectord/store/internal.h"
+#include "collectord/store/thread/thread.h"
 #include "tests/unit/collectord/store/hand.h"
 #include "tests/unit/collectord/store/harness.h"
 #include "tests/unit/collectord/store/recorder.h"

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectord/ingest/losses.h"
-#include "collectord/db/writer.h"
+#include "collectord/ingest/completeness/losses.h"
+#include "collectord/db/rows/writer.h"
 #include "proto/base/clock.h"
 #include "tests/unit/collectord/store/harness.h"
 

@@ -11,7 +11,7 @@
 
 #include "collectord/db/database.h"
 #include "collectord/catalog/index.h"
-#include "collectord/store/internal.h"
+#include "collectord/store/thread/thread.h"
 #include "collectord/store/degraded.h"
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"

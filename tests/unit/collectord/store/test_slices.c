@@ -8,8 +8,8 @@
 
 #include "collectord/recorder/drain.h"
 #include "collectord/recorder/drain_events.h"
-#include "collectord/ingest/process.h"
-#include "collectord/db/writer.h"
+#include "collectord/ingest/process/process.h"
+#include "collectord/db/rows/writer.h"
 #include "proto/base/limits.h"
 #include "proto/wire/msg.h"
 #include "tests/unit/collectord/store/harness.h"

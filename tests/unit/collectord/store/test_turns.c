@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "collectord/recorder/drain.h"
-#include "collectord/store/internal.h"
+#include "collectord/store/thread/thread.h"
 #include "proto/base/limits.h"
 #include "tests/unit/collectord/store/harness.h"
 #include "tests/unit/collectord/store/recorder.h"

@@ -6,6 +6,7 @@
 
 #include "collectord/db/database.h"
 #include "collectord/store/degraded.h"
+#include "collectord/store/thread/thread.h"
 #include "proto/base/clock.h"
 #include "tests/unit/collectord/store/hand.h"
 #include "tests/unit/collectord/store/harness.h"

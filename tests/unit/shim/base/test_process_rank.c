@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "proto/names/collectives.h"
-#include "shim/base/process_rank.h"
+#include "shim/base/process/process_rank.h"
 
 static int begin(void **state)
 {

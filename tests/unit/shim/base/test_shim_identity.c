@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "shim/base/config.h"
-#include "shim/base/identity.h"
+#include "shim/base/process/identity.h"
 
 static void a_name_with_blanks_and_parentheses_does_not_shift_the_fields(void **state)
 {

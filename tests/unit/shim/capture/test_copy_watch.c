@@ -17,7 +17,7 @@
 
 #include "proto/base/clock.h"
 #include "shim/events/copies.h"
-#include "shim/capture/copy_times.h"
+#include "shim/capture/tables/copy_times.h"
 #include "shim/events/events.h"
 #include "tests/lib/seen_yield.h"
 

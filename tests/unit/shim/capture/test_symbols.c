@@ -12,7 +12,7 @@
 
 #include "proto/wire/frame.h"
 #include "proto/wire/msg.h"
-#include "shim/capture/symbols.h"
+#include "shim/capture/tables/symbols.h"
 
 static struct symbols symbols;
 

@@ -15,7 +15,7 @@
 
 #include "proto/base/clock.h"
 #include "shim/events/copies.h"
-#include "shim/capture/copy_times.h"
+#include "shim/capture/tables/copy_times.h"
 #include "shim/record/event_ring.h"
 #include "shim/events/events.h"
 #include "shim/base/gate.h"

@@ -12,6 +12,7 @@
 #include "proto/names/copies.h"
 #include "proto/wire/frame.h"
 #include "proto/wire/msg.h"
+#include "shim/capture/front_ends/create.h"
 #include "shim/capture/capture.h"
 #include "shim/events/frames.h"
 #include "shim/events/events.h"

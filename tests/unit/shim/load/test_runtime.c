@@ -8,9 +8,9 @@
 
 #include <hsa/hsa.h>
 
-#include "shim/capture/intercept.h"
+#include "shim/capture/front_ends/intercept.h"
 #include "shim/load/runtime.h"
-#include "shim/capture/shadow.h"
+#include "shim/capture/front_ends/shadow.h"
 
 static hsa_status_t queue_create_of_another_tool(hsa_agent_t agent, uint32_t size,
 	hsa_queue_type32_t type, void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data,

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "proto/names/collectives.h"
-#include "shim/base/communicators.h"
+#include "shim/base/process/communicators.h"
 #include "shim/events/events.h"
 #include "shim/base/gate.h"
 #include "shim/wrap/graph_launches.h"

@@ -107,11 +107,10 @@ static int load_lanes(const struct trace *trace, struct collectives *c)
 /* Lanes and rows are both sorted by process and GPU. */
 static int load_clock_errors(struct query *query, struct collectives *c)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	size_t at = 0;
-	int r = query_ask(query, "clock_errors", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "clock_errors", rows) {
 		int64_t process = query_integer(rows, 0), gpu = query_integer(rows, 1);
 		struct collectives_lane *lane;
 
@@ -124,7 +123,6 @@ static int load_clock_errors(struct query *query, struct collectives *c)
 		if (at < c->lane_count && c->processes[lane->process].id == process &&
 			lane->gpu_id == gpu && !query_is_null(rows, 2))
 			lane->error_ns = query_integer(rows, 2);
-		r = 0;
 	}
 	return r;
 }
@@ -286,10 +284,9 @@ int collectives_need_order(struct collectives *c)
 
 static int add_parts(struct query *query, struct loading *loading, const char *name)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, name, &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0)
+	QUERY_EACH (r, query, name, rows)
 		r = add_part(loading, rows);
 	return r;
 }

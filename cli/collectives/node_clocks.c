@@ -22,18 +22,16 @@ struct bound {
 /* Several processes of a node have the same offset. */
 static int load_offsets(const struct trace *trace, struct collectives *c)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	int64_t first;
-	int r = query_ask(trace->query, "realtime_offsets", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, trace->query, "realtime_offsets", rows) {
 		const char *boot = query_text(rows, 0) ? query_text(rows, 0) : "";
 
 		for (size_t i = 0; i < trace->process_count; i++)
 			if (!strcmp(trace->processes[i].boot_id, boot))
 				c->nodes.shift_ns[trace->processes[i].node] =
 					query_integer(rows, 1);
-		r = 0;
 	}
 	first = c->nodes.shift_ns[0];
 	for (uint32_t i = 0; i < c->nodes.count; i++)

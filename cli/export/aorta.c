@@ -53,15 +53,13 @@ static void decref_p(json_t **json)
 static int load_metrics(struct export_writer *w)
 {
 	struct aorta *state = w->state;
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(w->source->query, "export_metrics", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, w->source->query, "export_metrics", rows) {
 		struct metric *grown =
 			grow_by_one(state->metrics, state->metric_count, sizeof(*grown));
 		int name = 0;
 
-		r = 0;
 		if (!grown)
 			return -ENOMEM;
 		state->metrics = grown;

@@ -149,10 +149,9 @@ typedef int take_row(struct outstanding *o, const struct query_rows *rows);
 /* Calls @take for each row of the query @name. */
 static int ask(struct query *query, const char *name, struct outstanding *o, take_row *take)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, name, &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0)
+	QUERY_EACH (r, query, name, rows)
 		r = take(o, rows);
 	return r;
 }

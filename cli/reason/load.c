@@ -146,14 +146,12 @@ static void add_time(struct loading *l, struct shape *shape, int64_t start, int6
  * process. */
 static int pass(struct loading *l)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(l->query, "lane_rows", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, l->query, "lane_rows", rows) {
 		size_t at = trace_shape(l->trace, query_integer(rows, 0));
 		const struct trace_process *process;
 
-		r = 0;
 		l->figures->sample++;
 		if (at == l->trace->shape_count) /* a damaged file */
 			continue;
@@ -298,12 +296,10 @@ static void sum_kinds(const struct loading *l)
 
 static int load_copies(struct loading *l)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	struct reason_copies *copies = &l->figures->copies;
-	int r = query_ask(l->query, "copies", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
-		r = 0;
+	QUERY_EACH (r, l->query, "copies", rows) {
 		if (query_real(rows, 5) <= copies->ns)
 			continue;
 		copies->ns = query_real(rows, 5);
@@ -669,15 +665,13 @@ static int load_hang(struct loading *l)
 /* Counts the dispatches that the user left out by kernel, GPU, rank or time. */
 static int load_choices(struct loading *l)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(l->query, "skipped", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, l->query, "skipped", rows) {
 		const char *name = query_text(rows, 0);
 
 		if (name && !strcmp(name, "skipped_filter"))
 			l->figures->filtered = (uint64_t)query_integer(rows, 1);
-		r = 0;
 	}
 	return r;
 }

@@ -117,13 +117,11 @@ static int set_shapes(struct finding *f)
 
 static int load_runs(struct finding *f)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(f->trace->query, "lane_rows", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, f->trace->query, "lane_rows", rows) {
 		size_t at = trace_shape(f->trace, query_integer(rows, 0));
 
-		r = 0;
 		if (at == f->trace->shape_count || f->shapes[at].lane == UINT32_MAX ||
 			query_is_null(rows, 1) || query_integer(rows, 1) < f->from_ns ||
 			query_integer(rows, 1) >= f->to_ns)

@@ -385,17 +385,15 @@ static char *read_reason(
 static int check_ours(
 	const struct run_collector *c, struct query *query, bool is_closed, char why[RUN_WHY_BYTES])
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "sessions", &rows);
+	int r = 0;
 	bool is_other = is_closed; /* otherwise its first row may not be written yet */
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "sessions", rows) {
 		const char *name = query_text(rows, 0);
 
 		if (name && !strcmp(name, c->session))
 			return 0;
 		is_other = true;
-		r = 0;
 	}
 	if (r < 0)
 		run_why(why, "%s", query_error(query));

@@ -74,10 +74,9 @@ void summary_free_p(struct summary **summary)
 
 static int load_accounts(struct query *query, struct accounts *ret)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "ledger", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "ledger", rows) {
 		struct account *grown = grow_by_one(ret->at, ret->count, sizeof(*grown));
 
 		if (!grown)
@@ -98,7 +97,6 @@ static int load_accounts(struct query *query, struct accounts *ret)
 			.dropped =
 				(uint64_t)query_integer(rows, 7) + (uint64_t)query_integer(rows, 8),
 		};
-		r = 0;
 	}
 	return r;
 }
@@ -184,23 +182,19 @@ static int add_process(
 
 static int load_ranks(const struct trace *trace, struct summary *s)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	CLEANUP(accounts_done) struct accounts accounts = {.trace = trace};
 	int r = load_accounts(trace->query, &accounts);
 
-	if (!r)
-		r = query_ask(trace->query, "processes", &rows);
-	while (!r && (r = query_next(rows)) > 0)
+	QUERY_EACH (r, trace->query, "processes", rows)
 		r = add_process(s, rows, &accounts);
 	return r;
 }
 
 static int load_losses(struct query *query, struct summary *s)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "losses", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "losses", rows) {
 		struct summary_loss *grown = grow_by_one(s->losses, s->loss_count, sizeof(*grown));
 		struct summary_loss loss = {
 			.process_id = query_integer(rows, 0),
@@ -218,7 +212,6 @@ static int load_losses(struct query *query, struct summary *s)
 			return -ENOMEM;
 		}
 		grown[s->loss_count++] = loss;
-		r = 0;
 	}
 	return r;
 }
@@ -232,10 +225,9 @@ static char *copy_text(const struct query_rows *rows, int column)
 
 static int load_metrics(struct query *query, struct summary *s)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "metrics", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "metrics", rows) {
 		struct summary_metric *grown =
 			grow_by_one(s->metrics, s->metric_count, sizeof(*grown));
 		struct summary_metric *metric;
@@ -257,17 +249,15 @@ static int load_metrics(struct query *query, struct summary *s)
 		if (!metric->name)
 			return -ENOMEM;
 		s->metric_count++;
-		r = 0;
 	}
 	return r;
 }
 
 static int load_copies(struct query *query, struct summary *s)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "copies", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "copies", rows) {
 		struct summary_copies *grown =
 			grow_by_one(s->copies, s->copy_count, sizeof(*grown));
 		struct summary_copies *copies;
@@ -287,7 +277,6 @@ static int load_copies(struct query *query, struct summary *s)
 		};
 		snprintf(copies->direction, sizeof(copies->direction), "%s",
 			query_text(rows, 0) ? query_text(rows, 0) : "");
-		r = 0;
 	}
 	return r;
 }

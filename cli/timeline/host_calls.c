@@ -32,14 +32,12 @@ enum breakdown_stream timeline_stream_of(const char *collective)
 
 static int load_calls(struct timeline_host *host)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(host->trace->query, "timeline_collectives", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, host->trace->query, "timeline_collectives", rows) {
 		enum breakdown_stream stream = timeline_stream_of(query_text(rows, 1));
 		struct timeline_call *grown;
 
-		r = 0;
 		/* A call without a row counts as communication anyway. */
 		if (stream == BREAKDOWN_COMMUNICATION)
 			continue;

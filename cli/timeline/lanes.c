@@ -158,15 +158,13 @@ static int load_lanes(struct pass *pass)
 
 static int load_copy_lanes(struct pass *pass)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	struct timeline *t = pass->timeline;
-	int r = query_ask(pass->trace->query, "timeline_copy_lanes", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, pass->trace->query, "timeline_copy_lanes", rows) {
 		int64_t process_id = query_integer(rows, 0), gpus[2];
 		size_t count = trace_copy_gpus(pass->trace, process_id, rows, 1, 2, gpus);
 
-		r = 0;
 		t->untimed_copies +=
 			(uint64_t)query_integer(rows, 3) - (uint64_t)query_integer(rows, 4);
 		for (size_t i = 0; i < count && query_integer(rows, 4) && !r; i++)

@@ -25,10 +25,9 @@ void categories_free_p(struct categories **categories)
 
 static int load_rules(struct query *query, struct category_rules *rules)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "categories", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "categories", rows) {
 		const char *category = query_text(rows, 0), *pattern = query_text(rows, 2);
 
 		r = category && pattern

@@ -85,28 +85,25 @@ static int add_process(struct trace *t, const struct query_rows *rows, size_t *c
 
 static int load_processes(struct trace *t)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	size_t capacity = 0;
-	int r = query_ask(t->query, "trace_processes", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0)
+	QUERY_EACH (r, t->query, "trace_processes", rows)
 		r = add_process(t, rows, &capacity);
 	return r;
 }
 
 static int load_replicas(struct trace *t)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(t->query, "replicas", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, t->query, "replicas", rows) {
 		struct trace_process *p = /* the trace is not shared yet */
 			(struct trace_process *)trace_process(t, query_integer(rows, 0));
 
 		if (p)
 			p->replica = (struct replica_rank){
 				query_integer(rows, 1), query_integer(rows, 2)};
-		r = 0;
 	}
 	return r;
 }
@@ -154,11 +151,10 @@ static uint64_t hash_text(const char *text)
 
 static int load_kernels(struct trace *t)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	size_t capacity = 0;
-	int r = query_ask(t->query, "kernels", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, t->query, "kernels", rows) {
 		struct trace_kernel *kernel;
 
 		if (GROW(t->kernels, t->kernel_count, capacity))
@@ -171,7 +167,6 @@ static int load_kernels(struct trace *t)
 		if (!kernel->name || !kernel->symbol)
 			return -ENOMEM;
 		kernel->hash = hash_text(kernel->name);
-		r = 0;
 	}
 	return r;
 }
@@ -212,11 +207,10 @@ enum { H_ID, H_PROCESS, H_GPU, H_QUEUE, H_KERNEL, H_STORED, H_SIZE };
 
 static int load_shapes(struct trace *t)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	size_t capacity = 0;
-	int r = query_ask(t->query, "shapes", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, t->query, "shapes", rows) {
 		struct trace_shape *shape;
 
 		if (GROW(t->shapes, t->shape_count, capacity))
@@ -233,7 +227,6 @@ static int load_shapes(struct trace *t)
 		shape->process = trace_process(t, shape->process_id);
 		shape->kernel = trace_kernel(t, shape->kernel_id);
 		shape->category = &category_other;
-		r = 0;
 	}
 	t->is_dense = t->shape_count &&
 		      (uint64_t)t->shapes[t->shape_count - 1].id - (uint64_t)t->shapes[0].id ==

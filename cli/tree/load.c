@@ -494,10 +494,9 @@ static int add_dispatch(struct loading *loading, const struct query_rows *rows)
 static int add_all(struct loading *loading, const char *name,
 	int (*add)(struct loading *loading, const struct query_rows *rows))
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(loading->query, name, &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0)
+	QUERY_EACH (r, loading->query, name, rows)
 		r = add(loading, rows);
 	return r;
 }

@@ -168,15 +168,13 @@ static int add_op(struct loading *l, const struct whatif_op *op)
 /* Processes are not known yet, so an operation has the index of its shape. */
 static int load_dispatches(struct loading *l)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(l->trace->query, "whatif_dispatches", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, l->trace->query, "whatif_dispatches", rows) {
 		size_t at = trace_shape(l->trace, query_integer(rows, 0));
 		struct whatif_op op = {.start = query_integer(rows, 2), .operation = WHATIF_NONE};
 		struct shape *shape = l->shapes + at;
 
-		r = 0;
 		if (at == l->trace->shape_count || shape->work == WHATIF_NONE ||
 			query_is_null(rows, 2) || query_integer(rows, 3) < 0)
 			continue;
@@ -234,10 +232,9 @@ static int add_copy(struct loading *l, uint32_t process, const struct query_rows
 
 static int load_copies(struct loading *l)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(l->trace->query, "whatif_copies", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, l->trace->query, "whatif_copies", rows) {
 		uint32_t process = idmap_find(&l->job->process_of_id, query_integer(rows, 0));
 
 		r = process == IDMAP_NONE ? 0 : add_copy(l, process, rows);
@@ -365,11 +362,10 @@ static int keep_stream(struct whatif_job *job, int64_t call, int64_t stream)
 
 static int load_calls(struct loading *l)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	struct whatif_job *job = l->job;
-	int r = query_ask(l->trace->query, "whatif_calls", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, l->trace->query, "whatif_calls", rows) {
 		uint32_t process = idmap_find(&job->process_of_id, query_integer(rows, 1));
 		const char *api = query_text(rows, 6) ? query_text(rows, 6) : "";
 		int64_t stream[] = {query_integer(rows, 1), query_integer(rows, 5)};
@@ -384,7 +380,6 @@ static int load_calls(struct loading *l)
 			.kind = kind_of(api),
 			.api = number_of(&l->api_of_hash, hash_text(api))};
 
-		r = 0;
 		if (process == IDMAP_NONE || call.end < call.start)
 			continue;
 		if (call.api == WHATIF_NONE)

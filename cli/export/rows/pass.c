@@ -479,10 +479,9 @@ static int load_graphs(struct pass *pass)
 static int give_rows(struct pass *pass, const char *question,
 	int (*give)(struct pass *pass, const struct query_rows *row))
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(pass->source->query, question, &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0)
+	QUERY_EACH (r, pass->source->query, question, rows)
 		r = give(pass, rows);
 	return r;
 }

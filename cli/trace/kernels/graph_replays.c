@@ -120,11 +120,10 @@ static int add_kernel(struct graph_replays *g, const struct query_rows *rows, ui
 
 static int load_kernels(struct query *query, struct graph_replays *g)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	uint32_t unit = 0;
-	int r = query_ask(query, "captured_kernels", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0)
+	QUERY_EACH (r, query, "captured_kernels", rows)
 		r = add_kernel(g, rows, &unit);
 	return r;
 }
@@ -279,11 +278,10 @@ static int add_replay(struct making *m, const struct query_rows *rows)
 
 static int load_graphs(struct query *query, struct graph_replays *g)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	CLEANUP(making_done) struct making m = {.g = g};
-	int r = query_ask(query, "graph_calls", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "graph_calls", rows) {
 		switch (query_integer(rows, 1)) {
 		case MADE:
 			r = add_exec(&m, rows);
@@ -346,10 +344,9 @@ static int compare_nodes(const void *a, const void *b)
 
 static int load_nodes(const struct trace *trace, struct graph_replays *g)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(trace->query, "graph_nodes", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0)
+	QUERY_EACH (r, trace->query, "graph_nodes", rows)
 		r = read_node(trace, g, rows);
 	if (r)
 		return r;

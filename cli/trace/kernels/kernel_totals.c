@@ -39,17 +39,15 @@ static int add_name(struct measure *m, const char *text)
 static int load_texts(struct query *query, const struct step_names *steps, struct measure *m,
 	struct idmap *name_of_text)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "range_texts", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "range_texts", rows) {
 		int64_t id = query_integer(rows, 0), name = step_names_name(steps, id);
 		const char *text = step_names_text(steps, name);
 		uint32_t *at = idmap_at(name_of_text, name), value;
 
 		if (!at)
 			return -ENOMEM;
-		r = 0;
 		if (*at == IDMAP_NONE) {
 			*at = (uint32_t)m->marker_count;
 			r = add_name(m, text ? text : query_text(rows, 1));
@@ -65,7 +63,6 @@ static int load_texts(struct query *query, const struct step_names *steps, struc
 static int load_ranges(struct query *query, const regex_t *steps, struct measure *measure,
 	struct measure_ranges *ret)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	CLEANUP(step_names_done) struct step_names names = {0};
 	CLEANUP(idmap_done) struct idmap name_of_text = {0};
 	int r = add_name(measure, "(no range)");
@@ -76,9 +73,7 @@ static int load_ranges(struct query *query, const regex_t *steps, struct measure
 		r = step_names_load(query, steps, &names);
 	if (!r)
 		r = load_texts(query, &names, measure, &name_of_text);
-	if (!r)
-		r = query_ask(query, "tree_markers", &rows);
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "tree_markers", rows) {
 		uint32_t *at = idmap_at(&ret->name_of,
 			host_call_key(query_integer(rows, 0), query_integer(rows, 1)));
 		uint32_t name = idmap_find(&name_of_text, query_integer(rows, 5));
@@ -86,7 +81,6 @@ static int load_ranges(struct query *query, const regex_t *steps, struct measure
 		if (!at)
 			return -ENOMEM;
 		*at = name == IDMAP_NONE ? MEASURE_LOST_MARKER : name;
-		r = 0;
 	}
 	return r;
 }

@@ -105,15 +105,13 @@ static int add_processes(const struct trace *trace, struct leaders *ret)
 
 static int load_collectives(struct query *query, struct leaders *leaders)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "collective_processes", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "collective_processes", rows) {
 		struct leader *leader = find(leaders, query_integer(rows, 0));
 
 		if (leader)
 			leader->has_collectives = true;
-		r = 0;
 	}
 	return r;
 }

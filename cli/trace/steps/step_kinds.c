@@ -102,15 +102,13 @@ static void count_launch(
 
 static int count_launches(struct finding *f)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	CLEANUP(query_rows_free_p) struct query_rows *copies = NULL;
 	uint32_t copy = (uint32_t)(mix(COPY_CLASS) % CLASSES);
-	int r = query_ask(f->trace->query, "lane_rows", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, f->trace->query, "lane_rows", rows) {
 		size_t at = trace_shape(f->trace, query_integer(rows, 0));
 
-		r = 0;
 		if (at == f->trace->shape_count || query_is_null(rows, 1))
 			continue;
 		count_launch(f, f->trace->shapes[at].process_id, query_integer(rows, 1),

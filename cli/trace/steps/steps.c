@@ -127,10 +127,9 @@ static int add_shapes(struct steps_work *work)
 /* Adds processes that copied and dispatched nothing. */
 static int load_copiers(struct steps_work *work)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(work->trace->query, "copy_processes", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0)
+	QUERY_EACH (r, work->trace->query, "copy_processes", rows)
 		r = steps_process(work->steps, query_integer(rows, 0)) ? 0 : -ENOMEM;
 	return r;
 }
@@ -226,18 +225,16 @@ static int keep_recorded(struct steps *steps, struct steps_process *process, con
 
 int steps_keep_recorded(struct query *query, struct steps *steps)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	CLEANUP(free_p) int64_t *from = NULL;
 	CLEANUP(free_p) int64_t *to = NULL;
 	size_t count = 0, from_capacity = 0, to_capacity = 0;
 	int64_t last = 0;
-	int r = query_ask(query, "recordings", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "recordings", rows) {
 		int64_t process_id = query_integer(rows, 0);
 		size_t at = find_process(steps, last);
 
-		r = 0;
 		if (count && process_id != last) {
 			if (at < steps->count && steps->processes[at].process_id == last)
 				r = keep_recorded(steps, steps->processes + at, from, to, count);
@@ -385,16 +382,12 @@ static void finish(struct steps_process *process)
 static int from_markers(
 	struct query *query, struct steps *steps, const char *regex, char error[QUERY_ERROR_BYTES])
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	CLEANUP(pattern_done) struct pattern pattern = {0};
 	int r = compile(regex ? regex : CHOICE_STEP_MARKER_DEFAULT, &pattern, error);
 
-	if (!r)
-		r = query_ask(query, "step_markers", &rows);
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "step_markers", rows) {
 		const char *text = query_text(rows, 2);
 
-		r = 0;
 		if (text && !regexec(&pattern.regex, text, 0, NULL, 0))
 			r = add_marker(steps, rows);
 	}

@@ -10,12 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/trace/kernels/categories.h"
 #include "cli/database/session/exit_text.h"
 #include "cli/trace/kernels/graph_replays.h"
 #include "cli/trace/id_map.h"
-#include "cli/database/query.h"
-#include "cli/trace/replicas.h"
+#include "cli/trace/trace.h"
 #include "cli/trace/breakdown_sweep.h"
 
 #define COLLECTIVES_NONE	  UINT32_MAX
@@ -128,9 +126,9 @@ struct collectives_operation {
 	uint8_t op, datatype;
 	bool is_mixed, is_pairs; /* is_mixed: several kinds; is_pairs: only sends and receives */
 	bool is_incomplete, is_mismatched;
-	bool is_timed;		 /* the times of all launches are known and possible */
-	bool is_impossible;	 /* a rank left before the last one came */
-	bool is_ranked;		 /* a rank can be the last to arrive */
+	bool is_timed;	    /* the times of all launches are known and possible */
+	bool is_impossible; /* a rank left before the last one came */
+	bool is_ranked;	    /* a rank can be the last to arrive */
 	/* is_ranked, and the last rank is late by more than the error of the clocks */
 	bool is_late;
 	bool is_explained;	 /* cause_ns adds up to late_ns */
@@ -217,7 +215,7 @@ struct collectives {
 	uint64_t ordered_execs;
 	/* foreign: kernels of RCCL's calls without an RCCL name */
 	uint64_t comm_kernels, unlinked, foreign;
-	char **kernel_names; /* names of communication kernels, when matched by order */
+	const char **kernel_names; /* of communication kernels; of the trace */
 	size_t kernel_name_count, kernel_name_capacity;
 	char stopped[256]; /* where and why matching by order stops; empty: it does not */
 	uint64_t matched_until, order_longest;
@@ -229,22 +227,20 @@ struct collectives {
 
 /* Returns 0 or -errno; query_error() has the reason unless it is -ENOMEM. @filter is copied, but
  * its text is borrowed. */
-int collectives_new(struct query *query, const struct categories *categories,
-	const struct collectives_filter *filter, struct collectives **ret);
+int collectives_new(const struct trace *trace, const struct collectives_filter *filter,
+	struct collectives **ret);
 void collectives_free_p(struct collectives **collectives);
 
 /* The parts of collectives_new() in their order, each in a file of its own. */
-int collectives_load(struct query *query, struct collectives *c);
-int collectives_time(struct query *query, const struct categories *categories,
-	struct collectives *c);
+int collectives_time(const struct trace *trace, struct collectives *c);
 /*
  * Reads all dispatches and copies again after the launches are known. @hooks->span() is told what
  * each lane does (its lane is &c->lanes[i].sweep); the begin and end hooks are not used. @restart
  * is called if the file has to be read in another order, which voids everything that was told.
  * Returns 0 or -errno.
  */
-int collectives_sweep(struct query *query, const struct categories *categories,
-	struct collectives *c, const struct sweep *hooks, void (*restart)(void *context));
+int collectives_sweep(const struct trace *trace, struct collectives *c, const struct sweep *hooks,
+	void (*restart)(void *context));
 int collectives_match(struct collectives *c);
 int collectives_order(struct collectives *c);
 /* Makes a launch of an unknown call the part of @rank in the collective @seq of @comm. Returns 0 or
@@ -253,11 +249,10 @@ int collectives_add_kernel(struct collectives *c, const struct collectives_launc
 	uint32_t comm, uint32_t rank, int64_t seq);
 /* Groups the launches of unknown calls by the kernels that run together. Returns 0 or -ENOMEM. */
 int collectives_group_kernels(struct collectives *c);
-int collectives_nodes(struct query *query, struct collectives *c);
+int collectives_nodes(const struct trace *trace, struct collectives *c);
 int collectives_rank(struct collectives *c);
 /* collectives_load.c: the part of collectives_new() that loads the calls. */
-int collectives_load_calls(struct query *query, const struct categories *categories,
-	struct collectives *c);
+int collectives_load_calls(const struct trace *trace, struct collectives *c);
 /* graph_calls.c: adds the launches and events of replays. @captured has one event per captured
  * call. */
 int collectives_add_replays(struct collectives *c, const struct collectives_event *captured);

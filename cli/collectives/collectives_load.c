@@ -35,8 +35,6 @@ void collectives_free_p(struct collectives **collectives)
 		return;
 	for (size_t i = 0; i < c->lane_count; i++)
 		sweep_lane_done(&c->lanes[i].sweep);
-	for (size_t i = 0; i < c->kernel_name_count; i++)
-		free(c->kernel_names[i]);
 	free(c->kernel_names);
 	free(c->processes);
 	free(c->lanes);
@@ -58,56 +56,28 @@ void collectives_free_p(struct collectives **collectives)
 
 /* ---- processes and lanes ---- */
 
-/* Finds the index of a boot id; a new one is added, so nodes are numbered by their first
- * process. */
-static uint32_t find_node(char (**boots)[64], struct collectives *c, const char *boot)
+static int load_processes(const struct trace *trace, struct collectives *c)
 {
-	char(*grown)[64];
+	c->processes = calloc(trace->process_count + 1, sizeof(*c->processes));
+	if (!c->processes)
+		return -ENOMEM;
+	c->process_count = trace->process_count;
+	c->nodes.count = trace->node_count;
+	for (size_t i = 0; i < c->process_count; i++) {
+		const struct trace_process *from = trace->processes + i;
 
-	for (uint32_t i = 0; i < c->nodes.count; i++)
-		if (!strcmp((*boots)[i], boot))
-			return i;
-	grown = grow_by_one(*boots, c->nodes.count, sizeof(**boots));
-	if (!grown)
-		return COLLECTIVES_NONE;
-	*boots = grown;
-	snprintf(grown[c->nodes.count], sizeof(*grown), "%.63s", boot);
-	return c->nodes.count++;
-}
-
-static int load_processes(struct query *query, struct collectives *c)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	CLEANUP(replicas_done) struct replicas replicas = {0};
-	CLEANUP(free_p) char(*boots)[64] = NULL;
-	size_t capacity = 0;
-	int r = replicas_load(query, &replicas);
-
-	if (!r)
-		r = query_ask(query, "rank_states", &rows);
-
-	while (!r && (r = query_next(rows)) > 0) {
-		struct collectives_process *p;
-
-		if (GROW(c->processes, c->process_count, capacity))
-			return -ENOMEM;
-		p = c->processes + c->process_count++;
-		*p = (struct collectives_process){
-			.id = query_integer(rows, 0),
-			.has_rank = !query_is_null(rows, 1),
-			.rank = query_integer(rows, 1),
-			.pid = query_integer(rows, 2),
-			.replica = replicas_find(&replicas, query_integer(rows, 0)),
-			.node = find_node(
-				&boots, c, query_text(rows, 3) ? query_text(rows, 3) : ""),
+		c->processes[i] = (struct collectives_process){
+			.id = from->id,
+			.has_rank = from->has_rank,
+			.rank = from->rank,
+			.pid = from->pid,
+			.replica = from->replica,
+			.node = from->node,
 		};
-		if (p->node == COLLECTIVES_NONE)
-			return -ENOMEM;
-		ended_describe(query_text(rows, 4), !query_is_null(rows, 5), query_integer(rows, 5),
-			query_is_in_use(query), p->state);
-		r = 0;
+		ended_describe(from->ended, from->has_status, from->status,
+			query_is_in_use(trace->query), c->processes[i].state);
 	}
-	return r;
+	return 0;
 }
 
 static uint32_t find_process(const struct collectives *c, int64_t id)
@@ -117,34 +87,30 @@ static uint32_t find_process(const struct collectives *c, int64_t id)
 	return at < c->process_count && c->processes[at].id == id ? (uint32_t)at : COLLECTIVES_NONE;
 }
 
-static int load_lanes(struct query *query, struct collectives *c)
+/* A process without a row, in a damaged file, has no lane. */
+static int load_lanes(const struct trace *trace, struct collectives *c)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	size_t capacity = 0;
-	int r = query_ask(query, "lanes", &rows);
+	c->lanes = calloc(trace->lane_count + 1, sizeof(*c->lanes));
+	if (!c->lanes)
+		return -ENOMEM;
+	for (size_t i = 0; i < trace->lane_count; i++) {
+		uint32_t process = find_process(c, trace->lanes[i].process_id);
 
-	while (!r && (r = query_next(rows)) > 0) {
-		uint32_t process = find_process(c, query_integer(rows, 0));
-
-		r = 0;
-		if (process == COLLECTIVES_NONE) /* a damaged file */
-			continue;
-		if (GROW(c->lanes, c->lane_count, capacity))
-			return -ENOMEM;
-		c->lanes[c->lane_count++] = (struct collectives_lane){
-			.process = process, .gpu_id = query_integer(rows, 1), .error_ns = -1};
+		if (process != COLLECTIVES_NONE)
+			c->lanes[c->lane_count++] = (struct collectives_lane){.process = process,
+				.gpu_id = trace->lanes[i].gpu_id,
+				.error_ns = -1};
 	}
-	return r;
+	return 0;
 }
 
 /* Lanes and rows are both sorted by process and GPU. */
 static int load_clock_errors(struct query *query, struct collectives *c)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	size_t at = 0;
-	int r = query_ask(query, "clock_errors", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "clock_errors", rows) {
 		int64_t process = query_integer(rows, 0), gpu = query_integer(rows, 1);
 		struct collectives_lane *lane;
 
@@ -157,7 +123,6 @@ static int load_clock_errors(struct query *query, struct collectives *c)
 		if (at < c->lane_count && c->processes[lane->process].id == process &&
 			lane->gpu_id == gpu && !query_is_null(rows, 2))
 			lane->error_ns = query_integer(rows, 2);
-		r = 0;
 	}
 	return r;
 }
@@ -319,19 +284,18 @@ int collectives_need_order(struct collectives *c)
 
 static int add_parts(struct query *query, struct loading *loading, const char *name)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, name, &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0)
+	QUERY_EACH (r, query, name, rows)
 		r = add_part(loading, rows);
 	return r;
 }
 
-int collectives_load_calls(
-	struct query *query, const struct categories *categories, struct collectives *c)
+int collectives_load_calls(const struct trace *trace, struct collectives *c)
 {
+	struct query *query = trace->query;
 	CLEANUP(loading_done) struct loading loading = {.c = c};
-	int r = graph_replays_load(query, categories, &c->graphs);
+	int r = graph_replays_load(trace, true, &c->graphs);
 
 	if (!r) {
 		loading.captured = calloc(c->graphs.call_count + 1, sizeof(*loading.captured));
@@ -353,17 +317,17 @@ int collectives_load_calls(
 	return r ? r : load_nested(query, &c->launch_of_call);
 }
 
-int collectives_load(struct query *query, struct collectives *c)
+static int load(const struct trace *trace, struct collectives *c)
 {
-	int r = load_processes(query, c);
+	int r = load_processes(trace, c);
 
 	if (!r)
-		r = load_lanes(query, c);
-	return r ? r : load_clock_errors(query, c);
+		r = load_lanes(trace, c);
+	return r ? r : load_clock_errors(trace->query, c);
 }
 
-int collectives_new(struct query *query, const struct categories *categories,
-	const struct collectives_filter *filter, struct collectives **ret)
+int collectives_new(const struct trace *trace, const struct collectives_filter *filter,
+	struct collectives **ret)
 {
 	CLEANUP(collectives_free_p) struct collectives *c = calloc(1, sizeof(*c));
 	int r;
@@ -372,17 +336,17 @@ int collectives_new(struct query *query, const struct categories *categories,
 		return -ENOMEM;
 	c->filter = *filter;
 	c->order_comm = COLLECTIVES_NONE;
-	r = collectives_load(query, c);
+	r = load(trace, c);
 	if (!r)
-		r = collectives_load_calls(query, categories, c);
+		r = collectives_load_calls(trace, c);
 	if (!r)
-		r = collectives_time(query, categories, c);
+		r = collectives_time(trace, c);
 	if (!r && c->launch_count > c->known_launches)
 		r = collectives_order(c);
 	if (!r)
 		r = collectives_match(c);
 	if (!r)
-		r = collectives_nodes(query, c);
+		r = collectives_nodes(trace, c);
 	if (!r)
 		r = collectives_rank(c);
 	if (r)

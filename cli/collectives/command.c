@@ -138,7 +138,7 @@ int cmd_collectives(int argc, char **argv)
 	struct collectives_cmd o = {.verb.format = RENDER_TABLE, .show.top = COLLECTIVES_TOP};
 	CLEANUP(query_free_p) struct query *query = NULL;
 	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
-	CLEANUP(categories_free_p) struct categories *categories = NULL;
+	CLEANUP(trace_free_p) struct trace *trace = NULL;
 	CLEANUP(collectives_free_p) struct collectives *collectives = NULL;
 	CLEANUP(steps_free_p) struct steps *steps = NULL;
 	CLEANUP(waiting_free_p) struct waiting *waiting = NULL;
@@ -151,17 +151,17 @@ int cmd_collectives(int argc, char **argv)
 	if (verb_open(&o.verb, &query))
 		return CMD_BAD_INPUT;
 	o.show.format = o.verb.format;
-	r = categories_new(query, o.categories, error, &categories);
+	r = trace_open(query, o.categories, error, &trace);
 	if (!r)
 		r = verdict_new(query, NULL, &verdict);
 	if (!r)
-		r = collectives_new(query, categories, &o.filter, &collectives);
+		r = collectives_new(trace, &o.filter, &collectives);
 	if (!r && !check_choice(collectives, &o))
 		return CMD_BAD_INPUT;
 	if (!r)
-		r = steps_new(query, NULL, error, &steps);
+		r = steps_new(trace, NULL, error, &steps);
 	if (!r)
-		r = waiting_new(query, categories, collectives, steps, &waiting);
+		r = waiting_new(trace, collectives, steps, &waiting);
 	if (!r)
 		r = stragglers_find(waiting, &found);
 	if (!r)

@@ -23,12 +23,10 @@ struct shape {
 };
 
 struct timing {
-	struct query *query;
-	const struct categories *categories;
+	const struct trace *trace;
 	struct collectives *c;
-	struct idmap shape_of_id, slot_of;
-	struct shape *shapes;
-	size_t shape_count, shape_capacity;
+	struct idmap slot_of;
+	struct shape *shapes; /* as those of the trace */
 	struct slot *slots;
 	size_t slot_count, slot_capacity;
 	struct query_rows *copies;
@@ -39,7 +37,6 @@ struct timing {
 
 static void timing_done(struct timing *t)
 {
-	idmap_done(&t->shape_of_id);
 	idmap_done(&t->slot_of);
 	free(t->shapes);
 	free(t->slots);
@@ -125,81 +122,52 @@ static uint32_t find_lane(const struct collectives *c, int64_t process, int64_t 
 		       : COLLECTIVES_NONE;
 }
 
-/* Loads the names of communication kernels. Several symbols may have the same name. */
-static int load_names(struct timing *t, struct idmap *name_of_kernel)
+/* Finds the index of a kernel's name among those of communication kernels. */
+static int find_name(struct timing *t, const struct trace_kernel *kernel, uint32_t *ret)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	struct collectives *c = t->c;
-	int r = query_ask(t->query, "kernels", &rows);
 
-	while (!r && (r = query_next(rows)) > 0) {
-		const char *name = query_text(rows, 1) ? query_text(rows, 1) : "";
-		uint32_t found = 0, *at;
-
-		r = 0;
-		if (categories_of(t->categories, query_integer(rows, 0))->class !=
-			CATEGORY_COMMUNICATION)
-			continue;
-		while (found < c->kernel_name_count && strcmp(c->kernel_names[found], name) != 0)
-			found++;
-		if (found == c->kernel_name_count) {
-			if (GROW(c->kernel_names, c->kernel_name_count, c->kernel_name_capacity))
-				return -ENOMEM;
-			c->kernel_names[found] = strdup(name);
-			if (!c->kernel_names[found])
-				return -ENOMEM;
-			c->kernel_name_count++;
-		}
-		at = idmap_at(name_of_kernel, query_integer(rows, 0));
-		if (!at)
-			return -ENOMEM;
-		*at = found;
-	}
-	return r;
+	for (*ret = 0; *ret < c->kernel_name_count; ++*ret)
+		if (c->kernel_names[*ret] == kernel->same->name)
+			return 0;
+	if (GROW(c->kernel_names, c->kernel_name_count, c->kernel_name_capacity))
+		return -ENOMEM;
+	c->kernel_names[c->kernel_name_count++] = kernel->same->name;
+	return 0;
 }
 
-static enum sweep_class class_of(const struct timing *t, int64_t kernel_id)
+/* RCCL's kernels have calls if calls were recorded; a communication kernel that is not RCCL's has
+ * none. */
+static int set_shape(struct timing *t, const struct trace_shape *from, struct shape *ret)
 {
-	switch (categories_of(t->categories, kernel_id)->class) {
-	case CATEGORY_COMMUNICATION:
-		return SWEEP_COMM;
-	case CATEGORY_COPY:
-		return SWEEP_COPY;
-	default:
-		return SWEEP_COMPUTE;
-	}
+	static const enum sweep_class classes[] = {[CATEGORY_COMMUNICATION] = SWEEP_COMM,
+		[CATEGORY_COPY] = SWEEP_COPY,
+		[CATEGORY_COMPUTATION] = SWEEP_COMPUTE};
+	int r;
+
+	*ret = (struct shape){.lane = find_lane(t->c, from->process_id, from->gpu_id),
+		.kernel = COLLECTIVES_NONE,
+		.class = classes[from->category->class]};
+	if (ret->class != SWEEP_COMM)
+		return 0;
+	r = find_name(t, from->kernel, &ret->kernel);
+	ret->is_custom = !strcasestr(from->kernel->name, "nccl");
+	return r || !ret->is_custom ? r : collectives_need_order(t->c);
 }
 
-/* Returns true for a communication kernel that is not RCCL's. RCCL's kernels have calls if calls
- * were recorded. */
-static bool is_custom(const struct collectives *c, uint32_t kernel)
+static int set_shapes(struct timing *t)
 {
-	return kernel != COLLECTIVES_NONE && !strcasestr(c->kernel_names[kernel], "nccl");
-}
+	uint32_t name;
+	int r = 0;
 
-static int load_shapes(struct timing *t)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	CLEANUP(idmap_done) struct idmap name_of_kernel = {0};
-	int r = load_names(t, &name_of_kernel);
-
-	if (!r)
-		r = query_ask(t->query, "shapes", &rows);
-	while (!r && (r = query_next(rows)) > 0) {
-		uint32_t *at = idmap_at(&t->shape_of_id, query_integer(rows, 0));
-
-		if (!at || GROW(t->shapes, t->shape_count, t->shape_capacity))
-			return -ENOMEM;
-		*at = (uint32_t)t->shape_count;
-		t->shapes[t->shape_count++] = (struct shape){
-			.lane = find_lane(t->c, query_integer(rows, 1), query_integer(rows, 2)),
-			.kernel = idmap_find(&name_of_kernel, query_integer(rows, 3)),
-			.class = class_of(t, query_integer(rows, 3)),
-		};
-		t->shapes[t->shape_count - 1].is_custom =
-			is_custom(t->c, t->shapes[t->shape_count - 1].kernel);
-		r = t->shapes[t->shape_count - 1].is_custom ? collectives_need_order(t->c) : 0;
-	}
+	t->shapes = calloc(t->trace->shape_count + 1, sizeof(*t->shapes));
+	if (!t->shapes)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->trace->kernel_count && !r; i++)
+		if (t->trace->kernels[i].category->class == CATEGORY_COMMUNICATION)
+			r = find_name(t, t->trace->kernels + i, &name);
+	for (size_t i = 0; i < t->trace->shape_count && !r; i++)
+		r = set_shape(t, t->trace->shapes + i, t->shapes + i);
 	return r;
 }
 
@@ -286,13 +254,13 @@ static int add_copies(struct timing *t, int64_t until)
 
 static int add_row(struct timing *t, const struct query_rows *rows)
 {
-	uint32_t at = idmap_find(&t->shape_of_id, query_integer(rows, 0));
-	const struct shape *shape = at == IDMAP_NONE ? NULL : t->shapes + at;
+	size_t at = trace_shape(t->trace, query_integer(rows, 0));
+	const struct shape *shape = t->shapes + at;
 	struct sweep_op op = {.tag = SWEEP_NO_TAG};
 	bool is_named;
 	int r = 0;
 
-	if (!shape || shape->lane == COLLECTIVES_NONE) /* a damaged file */
+	if (at == t->trace->shape_count || shape->lane == COLLECTIVES_NONE) /* a damaged file */
 		return 0;
 	is_named = shape->kernel != COLLECTIVES_NONE;
 	op.tag = find_launch(t, rows, t->c->lanes + shape->lane);
@@ -339,12 +307,12 @@ static int pass(struct timing *t, const char *name)
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	struct collectives *c = t->c;
 	uint64_t row = 0;
-	int r = query_ask(t->query, "copy_lanes", &t->copies);
+	int r = query_ask(t->trace->query, "copy_lanes", &t->copies);
 
 	if (!r)
 		r = query_next(t->copies);
 	t->has_copy = r > 0;
-	r = r < 0 ? r : query_ask(t->query, name, &rows);
+	r = r < 0 ? r : query_ask(t->trace->query, name, &rows);
 	while (!r && (r = query_next(rows)) > 0) {
 		r = add_row(t, rows);
 		/* Stops early, because the caller will read the sorted rows instead. */
@@ -358,12 +326,11 @@ static int pass(struct timing *t, const char *name)
 	return r ? r : t->is_out_of_memory ? -ENOMEM : 0;
 }
 
-static void start_again(struct timing *t)
+static void start_again(void *context)
 {
+	struct timing *t = context;
 	struct collectives *c = t->c;
 
-	for (size_t i = 0; i < c->lane_count; i++)
-		sweep_lane_done(&c->lanes[i].sweep);
 	c->launch_count = c->known_launches;
 	for (size_t i = 0; i < c->launch_count; i++) {
 		struct collectives_launch *launch = c->launches + i;
@@ -377,65 +344,50 @@ static void start_again(struct timing *t)
 	c->comm_kernels = c->unlinked = c->foreign = 0;
 	idmap_done(&t->slot_of);
 	t->slot_count = 0;
-	query_rows_free_p(&t->copies);
 }
 
-static void limit_held(struct timing *t)
+/* Reads everything once, or again in the order of time, before which @restart is called. */
+static int pass_all(struct timing *t, void (*restart)(void *context))
 {
-	t->sweep.held_max = SWEEP_HELD_MAX / (t->c->lane_count + 1);
+	struct collectives *c = t->c;
+	int r = set_shapes(t);
+
+	t->sweep.held_max = SWEEP_HELD_MAX / (c->lane_count + 1);
 	if (t->sweep.held_max < 1024)
 		t->sweep.held_max = 1024;
-}
-
-int collectives_time(struct query *query, const struct categories *categories,
-	struct collectives *c)
-{
-	CLEANUP(timing_done)
-	struct timing t = {
-		.query = query,
-		.categories = categories,
-		.c = c,
-		.sweep = {.begin = begin, .end = end},
-	};
-	int r = load_shapes(&t);
-
-	t.sweep.context = &t;
-	limit_held(&t);
 	if (!r)
-		r = pass(&t, "lane_rows");
+		r = pass(t, "lane_rows");
 	if (!r && is_inexact(c)) {
-		start_again(&t);
-		r = pass(&t, "lane_rows_sorted");
+		for (size_t i = 0; i < c->lane_count; i++)
+			sweep_lane_done(&c->lanes[i].sweep);
+		query_rows_free_p(&t->copies);
+		restart(t->sweep.context);
+		r = pass(t, "lane_rows_sorted");
 	}
 	for (size_t i = 0; i < c->lane_count; i++)
 		sweep_lane_done(&c->lanes[i].sweep);
 	return r;
 }
 
-int collectives_sweep(struct query *query, const struct categories *categories,
-	struct collectives *c, const struct sweep *hooks, void (*restart)(void *context))
+int collectives_time(const struct trace *trace, struct collectives *c)
+{
+	CLEANUP(timing_done)
+	struct timing t = {.trace = trace, .c = c, .sweep = {.begin = begin, .end = end}};
+
+	t.sweep.context = &t;
+	return pass_all(&t, start_again);
+}
+
+int collectives_sweep(const struct trace *trace, struct collectives *c, const struct sweep *hooks,
+	void (*restart)(void *context))
 {
 	CLEANUP(timing_done)
 	struct timing t = {
-		.query = query,
-		.categories = categories,
+		.trace = trace,
 		.c = c,
 		.is_again = true,
 		.sweep = {.span = hooks->span, .context = hooks->context},
 	};
-	int r = load_shapes(&t);
 
-	limit_held(&t);
-	if (!r)
-		r = pass(&t, "lane_rows");
-	if (!r && is_inexact(c)) {
-		for (size_t i = 0; i < c->lane_count; i++)
-			sweep_lane_done(&c->lanes[i].sweep);
-		query_rows_free_p(&t.copies);
-		restart(hooks->context);
-		r = pass(&t, "lane_rows_sorted");
-	}
-	for (size_t i = 0; i < c->lane_count; i++)
-		sweep_lane_done(&c->lanes[i].sweep);
-	return r;
+	return pass_all(&t, restart);
 }

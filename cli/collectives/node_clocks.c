@@ -19,38 +19,23 @@ struct bound {
 	bool has;
 };
 
-static int load_offsets(struct query *query, struct collectives *c, char (*boots)[64])
+/* Several processes of a node have the same offset. */
+static int load_offsets(const struct trace *trace, struct collectives *c)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int64_t first = 0;
-	int r = query_ask(query, "realtime_offsets", &rows);
+	int64_t first;
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, trace->query, "realtime_offsets", rows) {
 		const char *boot = query_text(rows, 0) ? query_text(rows, 0) : "";
 
-		for (uint32_t i = 0; i < c->nodes.count; i++)
-			if (!strncmp(boots[i], boot, sizeof(*boots) - 1))
-				c->nodes.shift_ns[i] = query_integer(rows, 1);
-		r = 0;
+		for (size_t i = 0; i < trace->process_count; i++)
+			if (!strcmp(trace->processes[i].boot_id, boot))
+				c->nodes.shift_ns[trace->processes[i].node] =
+					query_integer(rows, 1);
 	}
 	first = c->nodes.shift_ns[0];
 	for (uint32_t i = 0; i < c->nodes.count; i++)
 		c->nodes.shift_ns[i] = wrap_minus(c->nodes.shift_ns[i], first);
-	return r;
-}
-
-static int load_boots(struct query *query, const struct collectives *c, char (*boots)[64])
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	size_t at = 0;
-	int r = query_ask(query, "rank_states", &rows);
-
-	while (!r && at < c->process_count && (r = query_next(rows)) > 0) {
-		snprintf(boots[c->processes[at].node], sizeof(*boots), "%.63s",
-			query_text(rows, 3) ? query_text(rows, 3) : "");
-		at++;
-		r = 0;
-	}
 	return r;
 }
 
@@ -141,9 +126,8 @@ static void narrow(struct collectives *c, const struct bound *bounds)
 	shift(c);
 }
 
-int collectives_nodes(struct query *query, struct collectives *c)
+int collectives_nodes(const struct trace *trace, struct collectives *c)
 {
-	CLEANUP(free_p) char(*boots)[64] = calloc(c->nodes.count + 1, sizeof(*boots));
 	CLEANUP(free_p) struct bound *bounds = calloc(c->nodes.count + 1, sizeof(*bounds));
 	CLEANUP(free_p) struct extent *extents = calloc(c->nodes.count + 1, sizeof(*extents));
 	int r;
@@ -151,11 +135,9 @@ int collectives_nodes(struct query *query, struct collectives *c)
 	if (c->nodes.count < 2)
 		return 0;
 	c->nodes.shift_ns = calloc(c->nodes.count, sizeof(*c->nodes.shift_ns));
-	if (!boots || !bounds || !extents || !c->nodes.shift_ns)
+	if (!bounds || !extents || !c->nodes.shift_ns)
 		return -ENOMEM;
-	r = load_boots(query, c, boots);
-	if (!r)
-		r = load_offsets(query, c, boots);
+	r = load_offsets(trace, c);
 	if (r)
 		return r;
 	shift(c);

@@ -75,7 +75,8 @@ static uint32_t find_root(uint32_t *parent, uint32_t at)
 	return at;
 }
 
-static uint32_t lane_of(const struct collectives *c, const struct collectives_operation *o, uint32_t i)
+static uint32_t lane_of(
+	const struct collectives *c, const struct collectives_operation *o, uint32_t i)
 {
 	return c->launches[c->by_operation[o->first + i]].lane;
 }
@@ -213,8 +214,8 @@ static int cut_by_steps(
 	int64_t end;
 
 	for (size_t i = 0; i < group->lane_count; i++) {
-		const struct steps_process *process = steps_of(steps,
-			c->processes[c->lanes[group->lanes[i]].process].id);
+		const struct steps_process *process =
+			steps_of(steps, c->processes[c->lanes[group->lanes[i]].process].id);
 
 		if (process && (!longest || process->count > longest->count))
 			longest = process;
@@ -236,8 +237,8 @@ static int cut_by_steps(
 	}
 	if (!group->windows)
 		return 0;
-	if (!median_of_step(work, group, steps, group->numbers[group->windows - 1], true, buffer,
-		    &end) ||
+	if (!median_of_step(
+		    work, group, steps, group->numbers[group->windows - 1], true, buffer, &end) ||
 		end <= group->cuts[group->windows - 1])
 		group->windows--; /* the start of this step ends the window before */
 	else
@@ -400,7 +401,7 @@ static uint8_t kind_of_step(const struct work *work, const struct waiting_group 
 	return most;
 }
 
-static int sort_windows(struct work *work, struct query *query, const struct steps *steps)
+static int sort_windows(struct work *work, const struct trace *trace, const struct steps *steps)
 {
 	struct waiting *w = work->waiting;
 	bool has_steps = false;
@@ -410,7 +411,7 @@ static int sort_windows(struct work *work, struct query *query, const struct ste
 		has_steps |= w->groups[i].source == WAITING_BY_STEPS;
 	if (!has_steps)
 		return 0;
-	r = step_kinds_new(query, steps, &w->kinds);
+	r = step_kinds_new(trace, steps, &w->kinds);
 	for (size_t i = 0; i < w->group_count && !r && w->kinds->count > 1; i++) {
 		struct waiting_group *group = w->groups + i;
 
@@ -455,7 +456,8 @@ enum waiting_direction waiting_direction_of(
 	case RTL_COLLECTIVE_ncclGather:
 		return WAITING_TO_ROOT;
 	case COLLECTIVES_OP_KERNEL:
-		return strstr(collectives_op_name(c, o), "Broadcast") ? WAITING_FROM_ROOT : WAITING_FROM_ALL;
+		return strstr(collectives_op_name(c, o), "Broadcast") ? WAITING_FROM_ROOT
+								      : WAITING_FROM_ALL;
 	default:
 		return WAITING_FROM_ALL;
 	}
@@ -521,16 +523,17 @@ static int64_t longest_wait(const struct collectives *c, const struct collective
 	return wrap_minus(wrap_minus(own->stop, own->start), o->min_ns);
 }
 
-static uint32_t find_last(const struct collectives *c, const struct collectives_operation *o,
-	uint32_t except)
+static uint32_t find_last(
+	const struct collectives *c, const struct collectives_operation *o, uint32_t except)
 {
 	uint32_t last = COLLECTIVES_NONE;
 
 	for (uint32_t i = 0; i < o->launches; i++) {
 		uint32_t launch = c->by_operation[o->first + i];
 
-		if (launch != except && (last == COLLECTIVES_NONE ||
-						c->launches[launch].start > c->launches[last].start))
+		if (launch != except &&
+			(last == COLLECTIVES_NONE ||
+				c->launches[launch].start > c->launches[last].start))
 			last = launch;
 	}
 	return last;
@@ -540,7 +543,8 @@ static int add_operation(struct work *work, const struct collectives_operation *
 {
 	const struct collectives *c = work->c;
 	enum waiting_direction direction = waiting_direction_of(c, o);
-	uint32_t root = direction == WAITING_FROM_ALL ? COLLECTIVES_NONE : waiting_root_launch(c, o);
+	uint32_t root =
+		direction == WAITING_FROM_ALL ? COLLECTIVES_NONE : waiting_root_launch(c, o);
 	uint32_t last = find_last(c, o, COLLECTIVES_NONE);
 	int r = 0;
 
@@ -658,8 +662,7 @@ static int find_intervals(struct work *work)
 
 /* ---- what lanes do ---- */
 
-static void add_waits(
-	struct intervals *list, struct waiting_cell *cell, int64_t from, int64_t to)
+static void add_waits(struct intervals *list, struct waiting_cell *cell, int64_t from, int64_t to)
 {
 	while (list->next < list->count && list->at[list->next].end <= from)
 		list->next++;
@@ -672,8 +675,8 @@ static void add_waits(
 	}
 }
 
-static void span(void *context, struct sweep_lane *sweep, enum sweep_class class, int64_t from,
-	int64_t to)
+static void span(
+	void *context, struct sweep_lane *sweep, enum sweep_class class, int64_t from, int64_t to)
 {
 	struct work *work = context;
 	const struct collectives_lane *lane =
@@ -730,8 +733,8 @@ static void fill_up(struct waiting_group *group)
 		}
 }
 
-int waiting_new(struct query *query, const struct categories *categories,
-	struct collectives *collectives, const struct steps *steps, struct waiting **ret)
+int waiting_new(const struct trace *trace, struct collectives *collectives,
+	const struct steps *steps, struct waiting **ret)
 {
 	CLEANUP(waiting_free_p) struct waiting *w = calloc(1, sizeof(*w));
 	CLEANUP(work_done) struct work work = {.waiting = w, .c = collectives};
@@ -744,18 +747,18 @@ int waiting_new(struct query *query, const struct categories *categories,
 	w->collectives = collectives;
 	w->impossible = collectives->impossible;
 	for (size_t i = 0; i < collectives->lane_count && collectives->nodes.shift_ns; i++)
-		work.of_lane[i].shift = collectives->nodes.shift_ns[collectives
-						->processes[collectives->lanes[i].process]
-						.node];
+		work.of_lane[i].shift =
+			collectives->nodes.shift_ns
+				[collectives->processes[collectives->lanes[i].process].node];
 	r = find_groups(w);
 	for (size_t i = 0; i < w->group_count && !r; i++)
 		r = cut(&work, i, steps);
 	if (!r)
-		r = sort_windows(&work, query, steps);
+		r = sort_windows(&work, trace, steps);
 	if (!r)
 		r = find_intervals(&work);
 	if (!r && w->group_count)
-		r = collectives_sweep(query, categories, collectives, &hooks, restart);
+		r = collectives_sweep(trace, collectives, &hooks, restart);
 	if (r)
 		return r;
 	for (size_t i = 0; i < w->group_count; i++)

@@ -13,9 +13,9 @@
 #include "cli/trace/steps/steps.h"
 
 /* Limit of the cells of all ranks and windows: 36 MB. */
-#define WAITING_CELLS_MAX 500000
+#define WAITING_CELLS_MAX	 500000
 /* Number of equal windows if neither steps nor operations of all ranks divide the time. */
-#define WAITING_SLICES	  32
+#define WAITING_SLICES		 32
 /*
  * The operations of a communicator divide the time if there are at least WAITING_OPERATIONS_LEAST:
  * into at most WAITING_PARTS windows if it is the lane's only communicator, which may run many
@@ -64,11 +64,11 @@ struct waiting {
 
 /*
  * @steps divide the time, inferred ones only if all ranks of a group have equally many; NULL: none.
- * @collectives come from the same query, for all processes or for the leading ones. Returns 0 or
+ * @collectives come from the same trace, for all processes or for the leading ones. Returns 0 or
  * -errno; query_error() has the reason unless it is -ENOMEM.
  */
-int waiting_new(struct query *query, const struct categories *categories,
-	struct collectives *collectives, const struct steps *steps, struct waiting **ret);
+int waiting_new(const struct trace *trace, struct collectives *collectives,
+	const struct steps *steps, struct waiting **ret);
 void waiting_free_p(struct waiting **waiting);
 
 static inline const struct waiting_cell *waiting_cell(
@@ -89,7 +89,8 @@ static inline int64_t waiting_transfer_ns(const struct waiting_cell *cell)
 	return cell->class_ns[SWEEP_COMM] - cell->wait_ns - cell->pair_wait_ns;
 }
 
-/* Which ranks of an operation the others wait for: all, the root only, or the root waits for all. */
+/* Which ranks of an operation the others wait for: all, the root only, or the root waits for all.
+ */
 enum waiting_direction { WAITING_FROM_ALL, WAITING_FROM_ROOT, WAITING_TO_ROOT };
 enum waiting_direction waiting_direction_of(
 	const struct collectives *c, const struct collectives_operation *operation);

@@ -17,7 +17,7 @@ struct waits_group {
 };
 
 struct waits_table {
-	struct categories *categories;
+	struct trace *trace;
 	struct collectives *collectives;
 	struct steps *steps;
 	struct waiting *waiting;
@@ -62,7 +62,7 @@ void waits_table_free_p(struct waits_table **table)
 	waiting_free_p(&t->waiting);
 	steps_free_p(&t->steps);
 	collectives_free_p(&t->collectives);
-	categories_free_p(&t->categories);
+	trace_free_p(&t->trace);
 	free(t);
 	*table = NULL;
 }
@@ -104,24 +104,22 @@ int waits_table_new(struct query *query, char error[QUERY_ERROR_BYTES], struct w
 	error[0] = '\0';
 	if (!table)
 		return -ENOMEM;
-	r = categories_new(query, NULL, error, &table->categories);
+	r = trace_open(query, NULL, error, &table->trace);
 	if (!r)
-		r = steps_new(query, NULL, error, &table->steps);
+		r = steps_new(table->trace, NULL, error, &table->steps);
 	if (!r)
-		r = measure_new_of(query,
-			&(struct measure_options){.categories = table->categories}, &measure);
+		r = measure_new(table->trace, &(struct measure_options){0}, &measure);
 	if (!r)
-		r = leaders_new(query, measure, table->steps, &leaders);
+		r = leaders_new(table->trace, measure, table->steps, &leaders);
 	/* Takes the processes that the reason judges. */
 	theirs.leaders = leaders;
 	if (!r)
-		r = collectives_new(query, table->categories, &theirs, &table->collectives);
+		r = collectives_new(table->trace, &theirs, &table->collectives);
 	/* `leaders` is freed before the rows are read. */
 	if (!r)
 		table->collectives->filter.leaders = NULL;
 	if (!r)
-		r = waiting_new(query, table->categories, table->collectives, table->steps,
-			&table->waiting);
+		r = waiting_new(table->trace, table->collectives, table->steps, &table->waiting);
 	if (!r)
 		r = add_groups(table);
 	if (r)

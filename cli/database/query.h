@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "cli/output/table.h"
+#include "proto/base/cleanup.h"
 
 #define QUERY_ERROR_BYTES 512
 
@@ -86,6 +87,35 @@ int query_ask_user(struct query *query, const char *sql, struct query_rows **ret
 /* Returns 1 for a row, 0 at the end, or -errno. */
 int query_next(struct query_rows *rows);
 void query_rows_free_p(struct query_rows **rows);
+
+/* The parts of QUERY_EACH. */
+static inline struct query_rows *query_begin(struct query *query, const char *name, int *r)
+{
+	struct query_rows *rows = NULL;
+
+	if (!*r)
+		*r = query_ask(query, name, &rows);
+	return rows;
+}
+
+static inline bool query_has_row(struct query_rows *rows, int *r)
+{
+	if (!*r)
+		*r = query_next(rows);
+	if (*r <= 0)
+		return false;
+	*r = 0;
+	return true;
+}
+
+/*
+ * Runs the statement that follows for each row of the query @name, and frees the rows. Does nothing
+ * if @r, a variable, is not 0. It is 0 after the last row; the statement ends the loop if it sets
+ * @r to -errno, as an error of the query does.
+ */
+#define QUERY_EACH(r, query, name, rows)                                                           \
+	for (CLEANUP(query_rows_free_p) struct query_rows *rows = query_begin(query, name, &(r));  \
+		query_has_row(rows, &(r));)
 
 /* Values of the current row. Texts are valid until the next query_next(). */
 int64_t query_integer(const struct query_rows *rows, int column); /* NULL is 0 */

@@ -247,7 +247,7 @@ int cmd_diagnose(int argc, char **argv)
 	struct diagnose_cmd o = {.verb.format = RENDER_TABLE};
 	CLEANUP(import_temporary_done) struct import_temporary temporary = {0};
 	CLEANUP(query_free_p) struct query *query = NULL;
-	CLEANUP(categories_free_p) struct categories *categories = NULL;
+	CLEANUP(trace_free_p) struct trace *trace = NULL;
 	CLEANUP(summary_free_p) struct summary *summary = NULL;
 	CLEANUP(steps_free_p) struct steps *steps = NULL;
 	CLEANUP(leaders_free_p) struct leaders *leaders = NULL;
@@ -264,14 +264,14 @@ int cmd_diagnose(int argc, char **argv)
 	r = verb_open(&o.verb, &query);
 	if (r)
 		return r;
-	r = categories_new(query, NULL, error, &categories);
+	r = trace_open(query, NULL, error, &trace);
 	if (!r)
-		r = summary_new(query, &(struct summary_wishes){.measure.categories = categories},
-			error, &summary);
+		r = summary_new(
+			trace, &(struct summary_wishes){.measure.wants_work = true}, &summary);
 	if (!r)
 		r = steps_new_marked(query, NULL, error, &steps);
 	if (!r)
-		r = leaders_new(query, summary->measure, steps, &leaders);
+		r = leaders_new(trace, summary->measure, steps, &leaders);
 	if (!r)
 		r = diagnose_new(summary, leaders, &diagnose);
 	if (!r)

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "cli/trace/kernels/categories.h"
+#include "cli/trace/categories.h"
 #include "cli/database/query.h"
 #include "cli/trace/kernels/leaders.h"
 #include "cli/trace/steps/steps.h"

@@ -285,18 +285,6 @@ static int copy_kernels(struct diff_side *s, const struct measure *m)
 
 /* ---- launches ---- */
 
-struct launch_shape {
-	int64_t id, queue;
-	uint32_t kernel;
-};
-
-static int compare_shape(const void *id, const void *shape)
-{
-	int64_t x = *(const int64_t *)id, y = ((const struct launch_shape *)shape)->id;
-
-	return (x > y) - (x < y);
-}
-
 static int compare_name(const void *name, const void *kernel)
 {
 	return strcmp(name, ((const struct diff_kernel *)kernel)->name);
@@ -311,59 +299,45 @@ static int compare_launches(const void *a, const void *b)
 	return (x->seq > y->seq) - (x->seq < y->seq);
 }
 
-/* Loads the shapes of the launches of the first lane's process. */
-static int load_launch_shapes(const struct diff_side *s, struct query *query,
-	struct launch_shape **ret, size_t *ret_count)
+/* Finds the kernel of each shape of the first lane's process; IDMAP_NONE: none. */
+static uint32_t *find_kernels(const struct diff_side *s, const struct trace *trace)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	size_t capacity = 0;
-	int r = query_ask(query, "launch_shapes", &rows);
+	uint32_t *kernels = malloc((trace->shape_count + 1) * sizeof(*kernels));
 
-	while (!r && (r = query_next(rows)) > 0) {
-		const char *name = query_text(rows, 3);
-		const struct diff_kernel *kernel;
+	for (size_t i = 0; kernels && i < trace->shape_count; i++) {
+		const struct trace_shape *shape = trace->shapes + i;
+		const struct diff_kernel *kernel = NULL;
 
-		r = 0;
-		if (query_integer(rows, 1) != s->lanes->key.process_id)
-			continue;
-		kernel = name ? bsearch(name, s->kernels, s->kernel_count, sizeof(*s->kernels),
-					compare_name)
-			      : NULL;
-		if (!kernel)
-			continue;
-		if (GROW(*ret, *ret_count, capacity))
-			return -ENOMEM;
-		(*ret)[(*ret_count)++] = (struct launch_shape){query_integer(rows, 0),
-			query_integer(rows, 2), (uint32_t)(kernel - s->kernels)};
+		if (shape->process_id == s->lanes->key.process_id && shape->kernel)
+			kernel = bsearch(shape->kernel->name, s->kernels, s->kernel_count,
+				sizeof(*s->kernels), compare_name);
+		kernels[i] = kernel ? (uint32_t)(kernel - s->kernels) : IDMAP_NONE;
 	}
-	return r;
+	return kernels;
 }
 
 /* Loads the first launches of the file, which show where each kernel is launched. */
-static int load_launches(struct diff_side *s, struct query *query)
+static int load_launches(struct diff_side *s, const struct trace *trace)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	CLEANUP(free_p) struct launch_shape *shapes = NULL;
-	size_t shape_count = 0, capacity = 0;
+	CLEANUP(free_p) uint32_t *kernels = NULL;
+	size_t capacity = 0;
 	int r;
 
 	if (!s->lane_count || !s->kernel_count)
 		return 0;
-	r = load_launch_shapes(s, query, &shapes, &shape_count);
-	if (!r && shape_count)
-		r = query_ask(query, "dispatch_sequence", &rows);
-	while (!r && rows && s->launch_count < DIFF_LAUNCHES && (r = query_next(rows)) > 0) {
-		int64_t id = query_integer(rows, 0);
-		const struct launch_shape *shape =
-			bsearch(&id, shapes, shape_count, sizeof(*shapes), compare_shape);
+	kernels = find_kernels(s, trace);
+	r = kernels ? query_ask(trace->query, "dispatch_sequence", &rows) : -ENOMEM;
+	while (!r && s->launch_count < DIFF_LAUNCHES && (r = query_next(rows)) > 0) {
+		size_t at = trace_shape(trace, query_integer(rows, 0));
 
 		r = 0;
-		if (!shape)
+		if (at == trace->shape_count || kernels[at] == IDMAP_NONE)
 			continue;
 		if (GROW(s->launches, s->launch_count, capacity))
 			return -ENOMEM;
-		s->launches[s->launch_count++] =
-			(struct diff_launch){shape->queue, query_integer(rows, 1), shape->kernel};
+		s->launches[s->launch_count++] = (struct diff_launch){
+			trace->shapes[at].queue_id, query_integer(rows, 1), kernels[at]};
 	}
 	if (s->launch_count)
 		qsort(s->launches, s->launch_count, sizeof(*s->launches), compare_launches);
@@ -465,13 +439,13 @@ static int copy_stragglers(struct diff_side *s, const struct collectives *c)
 	return 0;
 }
 
-static int load_collectives(struct diff_side *s, struct query *query,
-	const struct categories *categories, const struct leaders *leaders)
+static int load_collectives(
+	struct diff_side *s, const struct trace *trace, const struct leaders *leaders)
 {
 	const struct collectives_filter theirs = {.leaders = leaders};
 	CLEANUP(collectives_free_p) struct collectives *collectives = NULL;
 	CLEANUP(collectives_report_free_p) struct collectives_report *report = NULL;
-	int r = collectives_new(query, categories, &theirs, &collectives);
+	int r = collectives_new(trace, &theirs, &collectives);
 
 	if (!r)
 		r = collectives_report_new(collectives, NULL, &report);
@@ -480,7 +454,7 @@ static int load_collectives(struct diff_side *s, struct query *query,
 	if (!r)
 		r = copy_stragglers(s, collectives);
 	if (!r) {
-		s->rules = categories_text(categories);
+		s->rules = categories_text(trace->categories);
 		r = s->rules ? 0 : -ENOMEM;
 	}
 	return r;
@@ -539,24 +513,23 @@ static int load_ways(struct diff_side *s, struct query *query)
 static int load_figures(struct diff_side *s, struct query *query, const char *label,
 	const struct diff_options *o, char error[QUERY_ERROR_BYTES])
 {
-	const struct timeline_options options = {.steps = o->steps,
-		.categories = o->categories,
-		.micro_idle_ns = BREAKDOWN_MICRO_IDLE_NS};
+	const struct timeline_options options = {
+		.steps = o->steps, .micro_idle_ns = BREAKDOWN_MICRO_IDLE_NS};
+	CLEANUP(trace_free_p) struct trace *trace = NULL;
 	CLEANUP(timeline_free_p) struct timeline *timeline = NULL;
-	CLEANUP(categories_free_p) struct categories *categories = NULL;
 	CLEANUP(summary_free_p) struct summary *summary = NULL;
 	CLEANUP(leaders_free_p) struct leaders *leaders = NULL;
-	int r = timeline_new(query, &options, error, &timeline);
+	int r = trace_open(query, o->categories, error, &trace);
 
 	if (!r)
-		r = categories_new(query, o->categories, error, &categories);
+		r = timeline_new(trace, &options, error, &timeline);
 	if (!r)
-		r = summary_new(query,
+		r = summary_new(trace,
 			&(struct summary_wishes){
-				.measure = {.wants_percentiles = true, .categories = categories}},
-			error, &summary);
+				.measure = {.wants_percentiles = true, .wants_work = true}},
+			&summary);
 	if (!r)
-		r = leaders_new(query, summary->measure, timeline->steps, &leaders);
+		r = leaders_new(trace, summary->measure, timeline->steps, &leaders);
 	if (!r)
 		r = load_steps(s, timeline, leaders);
 	if (!r)
@@ -564,7 +537,7 @@ static int load_figures(struct diff_side *s, struct query *query, const char *la
 	if (!r)
 		r = copy_kernels(s, summary->measure);
 	if (!r)
-		r = load_launches(s, query);
+		r = load_launches(s, trace);
 	if (r)
 		return r;
 	count_recorded(s, summary, leaders);
@@ -573,7 +546,7 @@ static int load_figures(struct diff_side *s, struct query *query, const char *la
 		: summary->name ? summary->name
 				: query_path(query));
 	s->verdict = TAKE(summary->verdict);
-	return load_collectives(s, query, categories, leaders);
+	return load_collectives(s, trace, leaders);
 }
 
 int diff_side_new(const char *name, const char *label, const struct diff_options *options,

@@ -53,15 +53,13 @@ static void decref_p(json_t **json)
 static int load_metrics(struct export_writer *w)
 {
 	struct aorta *state = w->state;
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(w->source->query, "export_metrics", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, w->source->query, "export_metrics", rows) {
 		struct metric *grown =
 			grow_by_one(state->metrics, state->metric_count, sizeof(*grown));
 		int name = 0;
 
-		r = 0;
 		if (!grown)
 			return -ENOMEM;
 		state->metrics = grown;
@@ -373,12 +371,15 @@ static int end(struct export_writer *w)
 {
 	const struct timeline_options options = {
 		.wants_segments = true, .micro_idle_ns = BREAKDOWN_MICRO_IDLE_NS};
+	CLEANUP(trace_free_p) struct trace *trace = NULL;
 	CLEANUP(timeline_free_p) struct timeline *timeline = NULL;
 	char error[QUERY_ERROR_BYTES] = "";
 	int r = load_metrics(w);
 
 	if (!r)
-		r = timeline_new(w->source->query, &options, error, &timeline);
+		r = trace_open(w->source->query, NULL, error, &trace);
+	if (!r)
+		r = timeline_new(trace, &options, error, &timeline);
 	if (r && error[0]) {
 		say("--aorta: %s", error);
 		return -EIO;

@@ -60,16 +60,14 @@ struct torch {
 static int load_groups(struct export_writer *w)
 {
 	struct torch *state = w->state;
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(w->source->query, "export_groups", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, w->source->query, "export_groups", rows) {
 		int64_t comm = query_integer(rows, 0), rank = query_integer(rows, 2);
 		struct group *group =
 			state->group_count ? state->groups + state->group_count - 1 : NULL;
 		char *ranks;
 
-		r = 0;
 		if (!group || group->comm != comm) {
 			group = grow_by_one(state->groups, state->group_count, sizeof(*group));
 			if (!group)
@@ -95,15 +93,13 @@ static int64_t queue_key(int64_t process_id, int64_t queue)
 static int load_streams(struct export_writer *w)
 {
 	struct torch *state = w->state;
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(w->source->query, "export_streams", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, w->source->query, "export_streams", rows) {
 		int64_t *grown = grow_by_one(state->streams, state->stream_count, sizeof(*grown));
 		uint32_t *at = idmap_at(&state->stream_index,
 			queue_key(query_integer(rows, 0), query_integer(rows, 1)));
 
-		r = 0;
 		if (grown)
 			state->streams = grown;
 		if (!grown || !at)

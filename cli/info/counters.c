@@ -453,13 +453,11 @@ static json_t *find_process(const struct diagnostics *d, int64_t id)
 
 static int add_counters(struct query *query, const struct diagnostics *d)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "counters", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "counters", rows) {
 		json_t *process = find_process(d, query_integer(rows, 0));
 
-		r = 0;
 		if (process && query_text(rows, 1))
 			r = set_counter(json_object_get(process, "counters"), query_text(rows, 1),
 				query_integer(rows, 2));
@@ -470,10 +468,9 @@ static int add_counters(struct query *query, const struct diagnostics *d)
 /* Adds the outstanding dispatches and, for a process that is alive, those in flight. */
 static int add_outstanding(struct query *query, const struct diagnostics *d)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "ledger", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "ledger", rows) {
 		json_t *process = find_process(d, query_integer(rows, 0));
 
 		r = process ? set_integer(process, "outstanding",

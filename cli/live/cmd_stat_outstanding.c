@@ -7,6 +7,7 @@
 
 #include "cli/base/command.h"
 #include "cli/outstanding/outstanding.h"
+#include "cli/trace/trace.h"
 #include "cli/collector/sample.h"
 #include "cli/base/message.h"
 #include "proto/base/cleanup.h"
@@ -55,6 +56,7 @@ static void say_why(const struct query *query, const char *error)
 static int load(const struct sample_session *session, struct outstanding **ret)
 {
 	CLEANUP(query_free_p) struct query *query = NULL;
+	CLEANUP(trace_free_p) struct trace *trace = NULL;
 	char error[QUERY_ERROR_BYTES] = "";
 	int r;
 
@@ -64,7 +66,9 @@ static int load(const struct sample_session *session, struct outstanding **ret)
 	}
 	r = query_open(session->database, error, &query);
 	if (!r)
-		r = outstanding_new(query, error, ret);
+		r = trace_open(query, NULL, error, &trace);
+	if (!r)
+		r = outstanding_new(trace, ret);
 	if (r == -EACCES && session->has_uid && session->uid != getuid())
 		say("%s: its database is readable for uid %u and root only; rtl stat has the "
 		    "numbers of what is outstanding",

@@ -34,13 +34,14 @@ int cmd_outstanding(int argc, char **argv)
 {
 	struct verb o = {.format = RENDER_TABLE};
 	CLEANUP(query_free_p) struct query *query = NULL;
+	CLEANUP(trace_free_p) struct trace *trace = NULL;
 	CLEANUP(outstanding_free_p) struct outstanding *outstanding = NULL;
 	char error[QUERY_ERROR_BYTES] = "";
 
 	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
 	if (verb_open(&o, &query))
 		return CMD_BAD_INPUT;
-	if (outstanding_new(query, error, &outstanding) ||
+	if (trace_open(query, NULL, error, &trace) || outstanding_new(trace, &outstanding) ||
 		outstanding_show(
 			outstanding, o.format, render_terminal_width(STDOUT_FILENO, 100), stdout))
 		return verb_fail(query, error);

@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/trace/kernels/categories.h"
 #include "cli/base/array.h"
-#include "cli/trace/id_map.h"
 #include "cli/base/wrapping.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
@@ -151,10 +149,9 @@ typedef int take_row(struct outstanding *o, const struct query_rows *rows);
 /* Calls @take for each row of the query @name. */
 static int ask(struct query *query, const char *name, struct outstanding *o, take_row *take)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, name, &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0)
+	QUERY_EACH (r, query, name, rows)
 		r = take(o, rows);
 	return r;
 }
@@ -256,16 +253,17 @@ static int take_called(struct outstanding *o, const struct query_rows *rows)
 /* ---- communication without a collective --------------------------------------------------- */
 
 /* Tells whether any wait needs the numbers of its rank's kernels. Returns 0 or -ENOMEM. */
-static int find_communication(struct outstanding *o, const struct categories *categories, bool *ret)
+static int find_communication(struct outstanding *o, const struct trace *trace, bool *ret)
 {
 	*ret = false;
 	for (size_t i = 0; i < o->count; i++)
 		for (size_t w = 0; w < o->ranks[i].wait_count; w++) {
 			struct outstanding_wait *wait = o->ranks[i].waits + w;
-			const struct category *category =
-				categories_of(categories, wait->kernel_id);
+			const struct trace_kernel *kernel = trace_kernel(trace, wait->kernel_id);
+			const struct category *category = kernel ? kernel->category : NULL;
 
-			if (wait->has_collective || category->class != CATEGORY_COMMUNICATION)
+			if (wait->has_collective || !category ||
+				category->class != CATEGORY_COMMUNICATION)
 				continue;
 			wait->communication = strdup(
 				category->collective[0] ? category->collective : category->name);
@@ -292,77 +290,39 @@ static void count_kernels(struct outstanding_rank *rank, const struct category *
 	}
 }
 
-struct shape_count {
-	int64_t process_id, kernel_id, dispatches;
-};
-
 struct counting {
-	struct shape_count *shapes;
-	size_t count, capacity;
-	struct idmap shape_of_id;
+	const struct trace *trace;
+	int64_t *dispatches; /* by shape */
 };
-
-static int load_shapes(struct query *query, struct counting *c)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "shapes", &rows);
-
-	while (!r && (r = query_next(rows)) > 0) {
-		uint32_t *at = idmap_at(&c->shape_of_id, query_integer(rows, 0));
-
-		if (!at || GROW(c->shapes, c->count, c->capacity))
-			return -ENOMEM;
-		c->shapes[c->count] = (struct shape_count){
-			.process_id = query_integer(rows, 1), .kernel_id = query_integer(rows, 3)};
-		*at = (uint32_t)c->count++;
-		r = 0;
-	}
-	return r;
-}
 
 static int count_dispatch(void *context, const int64_t *numbers, unsigned nulls)
 {
 	struct counting *c = context;
-	uint32_t at = nulls ? IDMAP_NONE : idmap_find(&c->shape_of_id, numbers[0]);
+	size_t at = nulls ? c->trace->shape_count : trace_shape(c->trace, numbers[0]);
 
-	if (at != IDMAP_NONE)
-		c->shapes[at].dispatches++;
+	if (at < c->trace->shape_count)
+		c->dispatches[at]++;
 	return 0;
 }
 
-/*
- * A file of a whole day has many kernels: their categories are looked up after all have been
- * counted.
- */
-static int count_communication(
-	struct query *query, struct outstanding *o, const struct categories *categories)
+static int number_communication(const struct trace *trace, struct outstanding *o)
 {
-	struct counting c = {0};
-	int r = load_shapes(query, &c);
+	CLEANUP(free_p)
+	int64_t *dispatches = calloc(trace->shape_count + 1, sizeof(*dispatches));
+	struct counting c = {trace, dispatches};
+	bool is_needed = false;
+	int r = dispatches ? find_communication(o, trace, &is_needed) : -ENOMEM;
 
-	if (!r)
-		r = query_fold(query, "dispatch_shapes", count_dispatch, &c);
-	for (size_t i = 0; !r && i < c.count; i++) {
-		struct outstanding_rank *rank = find(o, c.shapes[i].process_id);
+	if (r || !is_needed)
+		return r;
+	r = query_fold(trace->query, "dispatch_shapes", count_dispatch, &c);
+	for (size_t i = 0; !r && i < trace->shape_count; i++) {
+		struct outstanding_rank *rank = find(o, trace->shapes[i].process_id);
 
 		if (rank)
-			count_kernels(rank, categories_of(categories, c.shapes[i].kernel_id),
-				c.shapes[i].dispatches);
+			count_kernels(rank, trace->shapes[i].category, dispatches[i]);
 	}
-	free(c.shapes);
-	idmap_done(&c.shape_of_id);
 	return r;
-}
-
-static int number_communication(struct query *query, struct outstanding *o, char *error)
-{
-	CLEANUP(categories_free_p) struct categories *categories = NULL;
-	bool is_needed = false;
-	int r = categories_new(query, NULL, error, &categories);
-
-	if (!r)
-		r = find_communication(o, categories, &is_needed);
-	return !r && is_needed ? count_communication(query, o, categories) : r;
 }
 
 /* ---- all of it ------------------------------------------------------------------------- */
@@ -383,8 +343,9 @@ static void drop_silent(struct outstanding *o)
 	o->count = kept;
 }
 
-int outstanding_new(struct query *query, char error[QUERY_ERROR_BYTES], struct outstanding **ret)
+int outstanding_new(const struct trace *trace, struct outstanding **ret)
 {
+	struct query *query = trace->query;
 	CLEANUP(outstanding_free_p) struct outstanding *o = calloc(1, sizeof(*o));
 	const char *const waiting = query_schema(query) < 9 ? "waiting_older" : "waiting";
 	const struct {
@@ -400,11 +361,10 @@ int outstanding_new(struct query *query, char error[QUERY_ERROR_BYTES], struct o
 	};
 	int r = o ? 0 : -ENOMEM;
 
-	error[0] = '\0';
 	for (size_t i = 0; !r && i < sizeof(steps) / sizeof(steps[0]); i++)
 		r = ask(query, steps[i].query, o, steps[i].take);
 	if (!r)
-		r = number_communication(query, o, error);
+		r = number_communication(trace, o);
 	if (!r)
 		r = verdict_new(query, NULL, &o->verdict);
 	if (r)

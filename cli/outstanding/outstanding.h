@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "cli/database/query.h"
+#include "cli/trace/trace.h"
 #include "cli/database/session/verdict.h"
 
 /* With a smaller limit, some rank would always stand out in a job that makes progress. */
@@ -86,7 +86,7 @@ struct outstanding {
  * Returns 0; -errno like query_open(), with the reason in query_error(); or -errno with @error
  * (categories).
  */
-int outstanding_new(struct query *query, char error[QUERY_ERROR_BYTES], struct outstanding **ret);
+int outstanding_new(const struct trace *trace, struct outstanding **ret);
 void outstanding_free_p(struct outstanding **outstanding);
 
 /* outliers.c: fills sentence and is_odd from all other fields. Returns 0 or -ENOMEM. */

@@ -10,35 +10,30 @@
 #include "cli/outstanding/outstanding.h"
 #include "cli/reason/pace.h"
 #include "cli/base/array.h"
-#include "cli/trace/id_map.h"
 #include "cli/trace/kernels/leaders.h"
 #include "cli/reason/reason.h"
 #include "cli/timeline/timeline.h"
 #include "proto/base/cleanup.h"
 
 struct shape {
-	int64_t process_id, gpu_id;
-	size_t kind, process;
+	size_t kind;
 	struct reason_sum sum;
 };
 
 /* The range of a process's host calls in the part. */
 struct span {
-	int64_t process_id;
 	bool has_calls;
 	int64_t first_call, last_call;
 };
 
 struct loading {
-	struct query *query;
-	struct categories *categories;
+	const struct trace *trace;
+	struct query *query; /* of the trace */
 	struct reason_figures *figures;
-	struct shape *shapes;
-	size_t shape_count, shape_capacity, kind_capacity;
-	struct idmap shape_of_id, process_of_id;
+	struct shape *shapes; /* as those of the trace */
+	size_t kind_capacity;
 	struct leaders *leaders; /* only these processes are judged */
-	struct span *spans;
-	size_t span_count, span_capacity;
+	struct span *spans;	 /* as the processes of the trace */
 	int64_t from_ns, to_ns;
 	bool is_part;
 };
@@ -48,12 +43,9 @@ static void loading_done(struct loading *l)
 	/* This also drops the views of a query that failed half-way. */
 	if (l->is_part)
 		(void)query_do(l->query, "part_end", NULL, 0);
-	categories_free_p(&l->categories);
 	leaders_free_p(&l->leaders);
 	free(l->shapes);
 	free(l->spans);
-	idmap_done(&l->shape_of_id);
-	idmap_done(&l->process_of_id);
 }
 
 void reason_figures_done(struct reason_figures *figures)
@@ -85,46 +77,17 @@ static int find_kind(struct loading *l, const struct category *category, size_t 
 	return 0;
 }
 
-static int find_span(struct loading *l, int64_t process_id, size_t *ret)
+static int set_shapes(struct loading *l)
 {
-	uint32_t *at = idmap_at(&l->process_of_id, process_id);
+	const struct trace *trace = l->trace;
+	int r = 0;
 
-	if (!at || GROW(l->spans, l->span_count, l->span_capacity))
+	l->shapes = calloc(trace->shape_count + 1, sizeof(*l->shapes));
+	l->spans = calloc(trace->process_count + 1, sizeof(*l->spans));
+	if (!l->shapes || !l->spans)
 		return -ENOMEM;
-	if (*at == IDMAP_NONE) {
-		*at = (uint32_t)l->span_count;
-		l->spans[l->span_count++] = (struct span){.process_id = process_id};
-	}
-	*ret = *at;
-	return 0;
-}
-
-static int add_shape(struct loading *l, const struct query_rows *rows)
-{
-	uint32_t *at = idmap_at(&l->shape_of_id, query_integer(rows, 0));
-	struct shape shape = {
-		.process_id = query_integer(rows, 1), .gpu_id = query_integer(rows, 2)};
-	int r = at ? find_kind(l, categories_of(l->categories, query_integer(rows, 3)), &shape.kind)
-		   : -ENOMEM;
-
-	if (!r)
-		r = find_span(l, shape.process_id, &shape.process);
-	if (!r)
-		r = GROW(l->shapes, l->shape_count, l->shape_capacity);
-	if (r)
-		return r;
-	*at = (uint32_t)l->shape_count;
-	l->shapes[l->shape_count++] = shape;
-	return 0;
-}
-
-static int load_shapes(struct loading *l)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(l->query, "shapes", &rows);
-
-	while (!r && (r = query_next(rows)) > 0)
-		r = add_shape(l, rows);
+	for (size_t i = 0; i < trace->shape_count && !r; i++)
+		r = find_kind(l, trace->shapes[i].category, &l->shapes[i].kind);
 	return r;
 }
 
@@ -184,20 +147,21 @@ static void add_time(struct loading *l, struct shape *shape, int64_t start, int6
  * process. */
 static int pass(struct loading *l)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(l->query, "lane_rows", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
-		uint32_t at = idmap_find(&l->shape_of_id, query_integer(rows, 0));
+	QUERY_EACH (r, l->query, "lane_rows", rows) {
+		size_t at = trace_shape(l->trace, query_integer(rows, 0));
+		const struct trace_process *process;
 
-		r = 0;
 		l->figures->sample++;
-		if (at == IDMAP_NONE) /* a damaged file */
+		if (at == l->trace->shape_count) /* a damaged file */
 			continue;
+		process = l->trace->shapes[at].process;
 		if (!query_is_null(rows, 1))
 			add_time(l, l->shapes + at, query_integer(rows, 1), query_integer(rows, 2));
-		if (!query_is_null(rows, 4))
-			add_call(l->spans + l->shapes[at].process, query_integer(rows, 4));
+		if (process && !query_is_null(rows, 4))
+			add_call(
+				l->spans + (process - l->trace->processes), query_integer(rows, 4));
 	}
 	return r;
 }
@@ -212,10 +176,11 @@ static int limit_others(struct loading *l)
 		r = query_do(l->query, "part_copies", NULL, 0);
 	if (!r)
 		r = query_do(l->query, "part_calls", NULL, 0);
-	for (size_t i = 0; i < l->span_count && !r; i++) {
+	for (size_t i = 0; i < l->trace->process_count && !r; i++) {
 		const struct span *span = l->spans + i;
-		int64_t ids[2] = {host_call_key(span->process_id, span->first_call),
-			host_call_key(span->process_id, span->last_call)};
+		int64_t id = l->trace->processes[i].id;
+		int64_t ids[2] = {
+			host_call_key(id, span->first_call), host_call_key(id, span->last_call)};
 
 		if (span->has_calls)
 			r = query_do(l->query, "part_calls_of", ids, 2);
@@ -283,30 +248,27 @@ static int take_lanes(
  * is compared with it. */
 static int find_leaders(struct loading *l, const struct steps *steps)
 {
-	CLEANUP(free_p) struct leaders_sum *sums = calloc(l->shape_count + 1, sizeof(*sums));
+	const struct trace *trace = l->trace;
+	CLEANUP(free_p) struct leaders_sum *sums = calloc(trace->shape_count + 1, sizeof(*sums));
 
 	if (!sums)
 		return -ENOMEM;
-	for (size_t i = 0; i < l->shape_count; i++) {
-		const struct shape *shape = l->shapes + i;
-
-		sums[i] = (struct leaders_sum){.process_id = shape->process_id,
-			.total_ns = (int64_t)shape->sum.ns,
-			.calls = shape->sum.calls,
+	for (size_t i = 0; i < trace->shape_count; i++)
+		sums[i] = (struct leaders_sum){.process_id = trace->shapes[i].process_id,
+			.total_ns = (int64_t)l->shapes[i].sum.ns,
+			.calls = l->shapes[i].sum.calls,
 			.is_communication =
-				l->figures->kinds[shape->kind].class == CATEGORY_COMMUNICATION};
-	}
-	return leaders_new_of(l->query, sums, l->shape_count, steps, &l->leaders);
+				trace->shapes[i].category->class == CATEGORY_COMMUNICATION};
+	return leaders_new_of(trace, sums, trace->shape_count, steps, &l->leaders);
 }
 
-static int load_timeline(struct loading *l, const char *categories, char error[QUERY_ERROR_BYTES])
+static int load_timeline(struct loading *l, char error[QUERY_ERROR_BYTES])
 {
 	CLEANUP(timeline_free_p) struct timeline *timeline = NULL;
-	struct timeline_options options = {.categories = categories,
-		.micro_idle_ns = BREAKDOWN_MICRO_IDLE_NS,
+	struct timeline_options options = {.micro_idle_ns = BREAKDOWN_MICRO_IDLE_NS,
 		.joins_steps = true,
 		.skips_unrecorded = true};
-	int r = timeline_new(l->query, &options, error, &timeline);
+	int r = timeline_new(l->trace, &options, error, &timeline);
 
 	if (!r)
 		r = find_leaders(l, timeline->steps);
@@ -318,13 +280,14 @@ static void sum_kinds(const struct loading *l)
 {
 	struct reason_lane *lane = NULL;
 
-	for (size_t i = 0; i < l->shape_count; i++) {
+	for (size_t i = 0; i < l->trace->shape_count; i++) {
+		const struct trace_shape *of = l->trace->shapes + i;
 		const struct shape *shape = l->shapes + i;
 
 		if (!shape->sum.calls)
 			continue;
-		if (!lane || lane->process_id != shape->process_id || lane->gpu_id != shape->gpu_id)
-			lane = find_lane(l->figures, shape->process_id, shape->gpu_id);
+		if (!lane || lane->process_id != of->process_id || lane->gpu_id != of->gpu_id)
+			lane = find_lane(l->figures, of->process_id, of->gpu_id);
 		if (!lane)
 			continue;
 		lane->kinds[shape->kind].calls += shape->sum.calls;
@@ -334,12 +297,10 @@ static void sum_kinds(const struct loading *l)
 
 static int load_copies(struct loading *l)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	struct reason_copies *copies = &l->figures->copies;
-	int r = query_ask(l->query, "copies", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
-		r = 0;
+	QUERY_EACH (r, l->query, "copies", rows) {
 		if (query_real(rows, 5) <= copies->ns)
 			continue;
 		copies->ns = query_real(rows, 5);
@@ -561,21 +522,6 @@ static void take_kinds(
 	}
 }
 
-static int name_kernel(struct loading *l, int64_t kernel_id)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(l->query, "kernels", &rows);
-
-	while (!r && (r = query_next(rows)) > 0) {
-		if (query_integer(rows, 0) == kernel_id)
-			snprintf(l->figures->straggler.pace_kernel,
-				sizeof(l->figures->straggler.pace_kernel), "%s",
-				query_text(rows, 1) ? query_text(rows, 1) : "");
-		r = 0;
-	}
-	return r;
-}
-
 /* Finds out whether the straggler's GPU takes longer for the same work, or has more work. */
 static int load_pace(struct loading *l)
 {
@@ -589,7 +535,7 @@ static int load_pace(struct loading *l)
 	for (size_t i = 0; i < f->lane_count; i++)
 		lanes[i] = (struct pace_lane){
 			.process_id = f->lanes[i].process_id, .gpu_id = f->lanes[i].gpu_id};
-	r = pace_find(l->query, l->categories, s->spans, s->span_count, lanes, f->lane_count);
+	r = pace_find(l->trace, s->spans, s->span_count, lanes, f->lane_count);
 	for (size_t i = 0; i < f->lane_count && !r; i++) {
 		if (lanes[i].process_id != s->at[0].process_id ||
 			lanes[i].gpu_id != s->at[0].gpu_id)
@@ -599,7 +545,8 @@ static int load_pace(struct loading *l)
 		s->pace_names = lanes[i].names;
 		s->pace_kernel_ratio = lanes[i].kernel_ratio;
 		if (lanes[i].names)
-			r = name_kernel(l, lanes[i].kernel_id);
+			snprintf(s->pace_kernel, sizeof(s->pace_kernel), "%s",
+				trace_kernel_name(l->trace, lanes[i].kernel_id));
 	}
 	return r;
 }
@@ -610,10 +557,10 @@ static int find_stragglers(struct loading *l, struct collectives *collectives)
 	CLEANUP(waiting_free_p) struct waiting *waiting = NULL;
 	CLEANUP(stragglers_done) struct stragglers found = {0};
 	char error[QUERY_ERROR_BYTES];
-	int r = steps_new(l->query, NULL, error, &steps);
+	int r = steps_new(l->trace, NULL, error, &steps);
 
 	if (!r)
-		r = waiting_new(l->query, l->categories, collectives, steps, &waiting);
+		r = waiting_new(l->trace, collectives, steps, &waiting);
 	if (!r)
 		r = stragglers_find(waiting, &found);
 	if (r)
@@ -640,7 +587,7 @@ static int load_collectives(struct loading *l)
 {
 	CLEANUP(collectives_free_p) struct collectives *collectives = NULL;
 	struct collectives_filter theirs = {.leaders = l->leaders};
-	int r = collectives_new(l->query, l->categories, &theirs, &collectives);
+	int r = collectives_new(l->trace, &theirs, &collectives);
 
 	/* In the middle of a file the order does not tell which kernels of two ranks belong
 	 * together. */
@@ -707,11 +654,11 @@ static bool has_died(const struct outstanding *o, const struct outstanding_rank 
 
 /* A dispatch in flight for REASON_HANG_S hangs: no kernel of a job that makes progress takes that
  * long. */
-static int load_hang(struct loading *l, char error[QUERY_ERROR_BYTES])
+static int load_hang(struct loading *l)
 {
 	CLEANUP(outstanding_free_p) struct outstanding *o = NULL;
 	struct reason_hang *hang = &l->figures->hang;
-	int r = outstanding_new(l->query, error, &o);
+	int r = outstanding_new(l->trace, &o);
 	size_t odd = 0;
 
 	if (r)
@@ -731,9 +678,9 @@ static int load_hang(struct loading *l, char error[QUERY_ERROR_BYTES])
 	return 0;
 }
 
-static int load_part(struct loading *l, const char *categories, char error[QUERY_ERROR_BYTES])
+static int load_part(struct loading *l, char error[QUERY_ERROR_BYTES])
 {
-	int r = load_shapes(l);
+	int r = set_shapes(l);
 
 	if (!r)
 		r = begin_part(l);
@@ -742,7 +689,7 @@ static int load_part(struct loading *l, const char *categories, char error[QUERY
 	if (!r && l->is_part)
 		r = limit_others(l);
 	if (!r)
-		r = load_timeline(l, categories, error);
+		r = load_timeline(l, error);
 	if (!r)
 		r = load_copies(l);
 	if (r)
@@ -751,23 +698,11 @@ static int load_part(struct loading *l, const char *categories, char error[QUERY
 	return can_compare(l->figures) && communicates(l->figures) ? load_collectives(l) : 0;
 }
 
-static int load_modes(struct loading *l)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(l->query, "timeline_ranks", &rows);
-
-	while (!r && (r = query_next(rows)) > 0) {
-		l->figures->has_calls |= query_integer(rows, 2) != 0;
-		l->figures->has_edges |= query_integer(rows, 3) != 0;
-		r = 0;
-	}
-	return r;
-}
-
-int reason_load(struct query *query, const char *categories, const struct verdict *verdict,
+int reason_load(const struct trace *trace, const struct verdict *verdict,
 	char error[QUERY_ERROR_BYTES], struct reason_figures *ret)
 {
-	CLEANUP(loading_done) struct loading l = {.query = query, .figures = ret};
+	CLEANUP(loading_done)
+	struct loading l = {.trace = trace, .query = trace->query, .figures = ret};
 	const struct completeness *counts = &verdict->counts;
 	bool has_fault = false;
 	int r;
@@ -780,12 +715,12 @@ int reason_load(struct query *query, const char *categories, const struct verdic
 		.is_live = counts->live,
 		.is_simulated = verdict->is_simulated,
 	};
-	r = categories_new(query, categories, error, &l.categories);
-	if (!r)
-		r = load_modes(&l);
-	if (!r)
-		r = has_faults(&l, &has_fault);
+	for (size_t i = 0; i < trace->process_count; i++) {
+		ret->has_calls |= trace->processes[i].has_calls;
+		ret->has_edges |= trace->processes[i].has_edges;
+	}
+	r = has_faults(&l, &has_fault);
 	if (!r && (counts->outstanding || has_fault))
-		r = load_hang(&l, error);
-	return r ? r : load_part(&l, categories, error);
+		r = load_hang(&l);
+	return r ? r : load_part(&l, error);
 }

@@ -18,7 +18,7 @@ struct shape {
 };
 
 struct work {
-	int64_t kernel_id, words[6]; /* workgroup, grid */
+	int64_t kernel_id, words[TRACE_SIZES];
 };
 
 struct run {
@@ -39,15 +39,12 @@ struct ratio {
 };
 
 struct finding {
-	struct query *query;
-	const struct categories *categories;
+	const struct trace *trace;
 	struct pace_lane *lanes;
 	size_t lane_count;
 	const struct straggler_span *spans;
 	size_t span_count;
-	struct idmap shape_of_id;
-	struct shape *shapes;
-	size_t shape_count, shape_capacity;
+	struct shape *shapes; /* as those of the trace */
 	struct work *works;
 	size_t work_count, work_capacity;
 	struct idmap work_of_hash;
@@ -59,7 +56,6 @@ struct finding {
 
 static void finding_done(struct finding *f)
 {
-	idmap_done(&f->shape_of_id);
 	idmap_done(&f->work_of_hash);
 	free(f->shapes);
 	free(f->works);
@@ -80,7 +76,7 @@ static int find_work(struct finding *f, const struct work *work, uint32_t *ret)
 {
 	uint64_t hash = 0xcbf29ce484222325u ^ (uint64_t)work->kernel_id;
 
-	for (size_t i = 0; i < 6; i++)
+	for (size_t i = 0; i < TRACE_SIZES; i++)
 		hash = (hash ^ (uint64_t)work->words[i]) * 0x100000001b3u;
 	for (;; hash += 2) {
 		uint32_t *at = idmap_at(&f->work_of_hash, (int64_t)(hash >> 1));
@@ -99,31 +95,24 @@ static int find_work(struct finding *f, const struct work *work, uint32_t *ret)
 	}
 }
 
-static int add_shape(struct finding *f, const struct query_rows *rows)
+static int set_shapes(struct finding *f)
 {
-	struct work work = {.kernel_id = query_integer(rows, 3)};
-	struct shape shape = {.lane = find_lane(f, query_integer(rows, 1), query_integer(rows, 2))};
-	uint32_t *at = idmap_at(&f->shape_of_id, query_integer(rows, 0));
+	const struct trace *trace = f->trace;
+	int r = 0;
 
-	if (categories_of(f->categories, work.kernel_id)->class != CATEGORY_COMPUTATION)
-		shape.lane = UINT32_MAX;
-	for (int i = 0; i < 6; i++)
-		work.words[i] = query_integer(rows, 4 + i);
-	if (!at || find_work(f, &work, &shape.work) ||
-		GROW(f->shapes, f->shape_count, f->shape_capacity))
+	f->shapes = calloc(trace->shape_count + 1, sizeof(*f->shapes));
+	if (!f->shapes)
 		return -ENOMEM;
-	*at = (uint32_t)f->shape_count;
-	f->shapes[f->shape_count++] = shape;
-	return 0;
-}
+	for (size_t i = 0; i < trace->shape_count && !r; i++) {
+		const struct trace_shape *from = trace->shapes + i;
+		struct work work = {.kernel_id = from->kernel_id};
 
-static int load_shapes(struct finding *f)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(f->query, "pace_shapes", &rows);
-
-	while (!r && (r = query_next(rows)) > 0)
-		r = add_shape(f, rows);
+		memcpy(work.words, from->size, sizeof(work.words));
+		f->shapes[i].lane = from->category->class == CATEGORY_COMPUTATION
+					    ? find_lane(f, from->process_id, from->gpu_id)
+					    : UINT32_MAX;
+		r = find_work(f, &work, &f->shapes[i].work);
+	}
 	return r;
 }
 
@@ -145,14 +134,12 @@ static bool is_within_span(const struct finding *f, int64_t start_ns)
 
 static int load_runs(struct finding *f)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(f->query, "lane_rows", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
-		uint32_t at = idmap_find(&f->shape_of_id, query_integer(rows, 0));
+	QUERY_EACH (r, f->trace->query, "lane_rows", rows) {
+		size_t at = trace_shape(f->trace, query_integer(rows, 0));
 
-		r = 0;
-		if (at == IDMAP_NONE || f->shapes[at].lane == UINT32_MAX ||
+		if (at == f->trace->shape_count || f->shapes[at].lane == UINT32_MAX ||
 			query_is_null(rows, 1) || !is_within_span(f, query_integer(rows, 1)))
 			continue;
 		if (GROW(f->runs, f->run_count, f->run_capacity))
@@ -372,18 +359,16 @@ static int judge(struct finding *f)
 	return 0;
 }
 
-int pace_find(struct query *query, const struct categories *categories,
-	const struct straggler_span *spans, size_t span_count, struct pace_lane *lanes,
-	size_t count)
+int pace_find(const struct trace *trace, const struct straggler_span *spans, size_t span_count,
+	struct pace_lane *lanes, size_t count)
 {
 	CLEANUP(finding_done)
-	struct finding f = {.query = query,
-		.categories = categories,
+	struct finding f = {.trace = trace,
 		.spans = spans,
 		.span_count = span_count,
 		.lanes = lanes,
 		.lane_count = count};
-	int r = load_shapes(&f);
+	int r = set_shapes(&f);
 
 	if (!r)
 		r = load_runs(&f);

@@ -13,8 +13,7 @@
 #include <stdint.h>
 
 #include "cli/collectives/straggler.h"
-#include "cli/database/query.h"
-#include "cli/trace/kernels/categories.h"
+#include "cli/trace/trace.h"
 
 /* A GPU is slow if it takes at least so many thousandths of the others' time and is outside their
  * spread. The second limit is for fewer than PACE_FEW GPUs, whose spread is unknown. */
@@ -36,6 +35,5 @@ struct pace_lane {
 
 /* Fills in @lanes from the kernels that start within one of the @spans, which are in order. Returns
  * 0 or -errno; query_error() has the reason. */
-int pace_find(struct query *query, const struct categories *categories,
-	const struct straggler_span *spans, size_t span_count, struct pace_lane *lanes,
-	size_t count);
+int pace_find(const struct trace *trace, const struct straggler_span *spans, size_t span_count,
+	struct pace_lane *lanes, size_t count);

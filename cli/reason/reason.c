@@ -29,7 +29,7 @@ void reason_free_p(struct reason **reason)
 	*reason = NULL;
 }
 
-int reason_new(struct query *query, const char *categories, const struct verdict *verdict,
+int reason_new(const struct trace *trace, const struct verdict *verdict,
 	char error[QUERY_ERROR_BYTES], struct reason **ret)
 {
 	CLEANUP(reason_free_p) struct reason *reason = calloc(1, sizeof(*reason));
@@ -38,7 +38,7 @@ int reason_new(struct query *query, const char *categories, const struct verdict
 	error[0] = '\0';
 	if (!reason)
 		return -ENOMEM;
-	r = reason_load(query, categories, verdict, error, &reason->figures);
+	r = reason_load(trace, verdict, error, &reason->figures);
 	if (r)
 		return r;
 	reason_judge(reason);
@@ -134,7 +134,8 @@ static json_t *parts_json(const struct reason_straggler *s)
 	for (int i = 0; parts && i < STRAGGLER_CAUSES; i++) {
 		char name[32];
 
-		snprintf(name, sizeof(name), "%s_ns", straggler_cause_name((enum straggler_cause)i));
+		snprintf(
+			name, sizeof(name), "%s_ns", straggler_cause_name((enum straggler_cause)i));
 		(void)json_object_set_new(parts, name, json_real(s->part_ns[i]));
 	}
 	return parts;

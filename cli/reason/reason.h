@@ -11,8 +11,8 @@
 #include <stdio.h>
 
 #include "cli/trace/breakdown.h"
-#include "cli/trace/kernels/categories.h"
-#include "cli/trace/replicas.h"
+#include "cli/trace/categories.h"
+#include "cli/trace/trace.h"
 #include "cli/collectives/straggler.h"
 #include "cli/database/query.h"
 #include "cli/reason/rule_table.h"
@@ -158,7 +158,7 @@ struct reason {
  * @categories is a file as in categories_new(), and so are the errors. @verdict belongs to the same
  * query. The query must have no open rows.
  */
-int reason_new(struct query *query, const char *categories, const struct verdict *verdict,
+int reason_new(const struct trace *trace, const struct verdict *verdict,
 	char error[QUERY_ERROR_BYTES], struct reason **ret);
 void reason_free_p(struct reason **reason);
 
@@ -176,6 +176,6 @@ const char *reason_code_name(enum reason_code code);
 void reason_judge(struct reason *reason);
 
 /* load.c */
-int reason_load(struct query *query, const char *categories, const struct verdict *verdict,
+int reason_load(const struct trace *trace, const struct verdict *verdict,
 	char error[QUERY_ERROR_BYTES], struct reason_figures *ret);
 void reason_figures_done(struct reason_figures *figures);

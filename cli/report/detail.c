@@ -11,28 +11,19 @@
 #include "cli/trace/id_map.h"
 #include "proto/base/cleanup.h"
 
-/* A kernel on a lane. */
-struct shape {
-	uint32_t lane; /* IDMAP_NONE if it is not in the timeline */
-	int64_t kernel_id;
-};
-
 struct reading {
-	struct query *query;
-	const struct categories *categories;
+	const struct trace *trace;
 	const struct timeline *timeline;
 	struct report_detail *detail;
-	struct idmap shape_of, name_of;
-	struct shape *shapes;
-	size_t shape_count, shape_capacity;
+	uint32_t *lane_of; /* lanes of the timeline, as those of the trace; IDMAP_NONE: not there */
+	struct idmap name_of;
 	size_t events_max; /* of a window */
 };
 
 static void reading_done(struct reading *reading)
 {
-	idmap_done(&reading->shape_of);
 	idmap_done(&reading->name_of);
-	free(reading->shapes);
+	free(reading->lane_of);
 }
 
 void report_detail_done(struct report_detail *detail)
@@ -40,7 +31,7 @@ void report_detail_done(struct report_detail *detail)
 	for (size_t i = 0; i < detail->window_count; i++)
 		free(detail->windows[i].events);
 	for (size_t i = 0; i < detail->name_count; i++)
-		free(detail->names[i].text);
+		free(detail->names[i].own_text);
 	free(detail->names);
 	*detail = (struct report_detail){0};
 }
@@ -54,29 +45,15 @@ static uint32_t find_lane(const struct timeline *t, int64_t process_id, int64_t 
 	return IDMAP_NONE;
 }
 
-static int load_shapes(struct reading *r)
+static int find_lanes(struct reading *r)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int64_t process_id = 0, gpu_id = 0;
-	uint32_t lane = IDMAP_NONE, *at;
-	int err = query_ask(r->query, "shapes", &rows);
+	const struct trace *trace = r->trace;
 
-	while (!err && (err = query_next(rows)) > 0) {
-		/* Shapes of a lane are usually adjacent. */
-		if (!r->shape_count || process_id != query_integer(rows, 1) ||
-			gpu_id != query_integer(rows, 2)) {
-			process_id = query_integer(rows, 1);
-			gpu_id = query_integer(rows, 2);
-			lane = find_lane(r->timeline, process_id, gpu_id);
-		}
-		err = GROW(r->shapes, r->shape_count, r->shape_capacity);
-		at = err ? NULL : idmap_at(&r->shape_of, query_integer(rows, 0));
-		if (!at)
-			return -ENOMEM;
-		*at = (uint32_t)r->shape_count;
-		r->shapes[r->shape_count++] = (struct shape){lane, query_integer(rows, 3)};
-	}
-	return err;
+	r->lane_of = calloc(trace->lane_count + 1, sizeof(*r->lane_of));
+	for (size_t i = 0; i < trace->lane_count && r->lane_of; i++)
+		r->lane_of[i] =
+			find_lane(r->timeline, trace->lanes[i].process_id, trace->lanes[i].gpu_id);
+	return r->lane_of ? 0 : -ENOMEM;
 }
 
 /* ---- names ----------------------------------------------------------------------------- */
@@ -93,19 +70,19 @@ static int add_name(struct reading *r, const struct report_name *name, uint32_t 
 	return 0;
 }
 
-static int name_kernel(struct reading *r, int64_t kernel_id, uint32_t *ret)
+static int name_kernel(struct reading *r, const struct trace_shape *shape, uint32_t *ret)
 {
-	const struct category *category = categories_of(r->categories, kernel_id);
-	uint32_t *at = idmap_at(&r->name_of, kernel_id);
+	uint32_t *at = idmap_at(&r->name_of, shape->kernel_id);
 	int err = 0;
 
 	if (!at)
 		return -ENOMEM;
 	if (*at == IDMAP_NONE)
 		err = add_name(r,
-			&(struct report_name){.kernel_id = kernel_id,
-				.category = category->name,
-				.class = category->class},
+			&(struct report_name){.kernel_id = shape->kernel_id,
+				.text = shape->kernel ? shape->kernel->name : NULL,
+				.category = shape->category->name,
+				.class = shape->category->class},
 			at);
 	*ret = *at;
 	return err;
@@ -123,30 +100,12 @@ static int name_copy(struct reading *r, const char *direction, uint32_t *ret)
 			*ret = (uint32_t)i;
 			return 0;
 		}
-	if (asprintf(&name.text, "copy %s", direction) < 0)
+	if (asprintf(&name.own_text, "copy %s", direction) < 0)
 		return -ENOMEM;
+	name.text = name.own_text;
 	err = add_name(r, &name, ret);
 	if (err)
-		free(name.text);
-	return err;
-}
-
-static int load_names(struct reading *r)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int err = query_ask(r->query, "kernels", &rows);
-
-	while (!err && (err = query_next(rows)) > 0) {
-		uint32_t at = idmap_find(&r->name_of, query_integer(rows, 0));
-		const char *text = query_text(rows, 1);
-
-		err = 0;
-		if (at == IDMAP_NONE || r->detail->names[at].text)
-			continue;
-		r->detail->names[at].text = strdup(text ? text : "");
-		if (!r->detail->names[at].text)
-			return -ENOMEM;
-	}
+		free(name.own_text);
 	return err;
 }
 
@@ -196,13 +155,14 @@ static int add_event(
 static int add_kernel(struct reading *r, struct report_window *window, int64_t shape_id,
 	struct report_event *event)
 {
-	uint32_t at = idmap_find(&r->shape_of, shape_id);
+	size_t at = trace_shape(r->trace, shape_id);
+	const struct trace_shape *shape = r->trace->shapes + at;
 	int err;
 
-	if (at == IDMAP_NONE || r->shapes[at].lane == IDMAP_NONE)
+	if (at == r->trace->shape_count || r->lane_of[shape->lane] == IDMAP_NONE)
 		return 0;
-	event->lane = r->shapes[at].lane;
-	err = name_kernel(r, r->shapes[at].kernel_id, &event->name);
+	event->lane = r->lane_of[shape->lane];
+	err = name_kernel(r, shape, &event->name);
 	return err ? err : add_event(r, window, event);
 }
 
@@ -229,7 +189,7 @@ static int add_copy(struct reading *r, struct report_window *window, const struc
 	struct report_event *event)
 {
 	int64_t process_id = query_integer(rows, 0), gpus[2];
-	size_t count = timeline_places_of_copy(&r->timeline->places, process_id, rows, 3, 4, gpus);
+	size_t count = trace_copy_gpus(r->trace, process_id, rows, 3, 4, gpus);
 	int err = 0;
 
 	for (size_t i = 0; i < count && !err; i++) {
@@ -244,7 +204,7 @@ static int read_copies(struct reading *r)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	struct report_detail *d = r->detail;
-	int err = query_ask(r->query, "report_copies", &rows);
+	int err = query_ask(r->trace->query, "report_copies", &rows);
 
 	while (!err && (err = query_next(rows)) > 0) {
 		struct report_event event = {.start_ns = query_integer(rows, 1)};
@@ -299,7 +259,6 @@ static void finish(struct report_window *window)
  * Chooses intervals of a long run in which every kernel is shown: the longest step, a usual one,
  * the longest wait.
  */
-
 
 static struct report_window *add(struct report_detail *detail, int64_t from_ns, int64_t to_ns)
 {
@@ -409,14 +368,12 @@ static void choose_windows(const struct timeline *timeline, const struct collect
 		add_latest(detail, collectives, stragglers);
 }
 
-int report_detail_read(struct query *query, const struct categories *categories,
-	const struct timeline *timeline, const struct collectives *collectives,
-	const struct collectives_report *stragglers, size_t events, uint64_t has,
-	struct report_detail *ret)
+int report_detail_read(const struct trace *trace, const struct timeline *timeline,
+	const struct collectives *collectives, const struct collectives_report *stragglers,
+	size_t events, uint64_t has, struct report_detail *ret)
 {
 	CLEANUP(reading_done)
-	struct reading r = {
-		.query = query, .categories = categories, .timeline = timeline, .detail = ret};
+	struct reading r = {.trace = trace, .timeline = timeline, .detail = ret};
 	int err;
 
 	if (has <= events)
@@ -426,13 +383,11 @@ int report_detail_read(struct query *query, const struct categories *categories,
 	for (size_t i = 1; i < ret->window_count && has <= events; i++)
 		ret->windows[i].is_place = true;
 	r.events_max = events / (has <= events || !ret->window_count ? 1 : ret->window_count);
-	err = load_shapes(&r);
+	err = find_lanes(&r);
 	if (!err && ret->window_count)
-		err = query_fold(query, "dispatches", take_kernel, &r);
+		err = query_fold(trace->query, "dispatches", take_kernel, &r);
 	if (!err && ret->window_count)
 		err = read_copies(&r);
-	if (!err)
-		err = load_names(&r);
 	for (size_t i = 0; i < ret->window_count && !err; i++)
 		finish(ret->windows + i);
 	return err;

@@ -7,7 +7,7 @@
  * intervals are only places in it. One pass over the dispatches. One thread.
  */
 #include "cli/collectives/totals.h"
-#include "cli/trace/kernels/categories.h"
+#include "cli/trace/trace.h"
 #include "cli/timeline/timeline.h"
 
 /* About 9 bytes each in the page. */
@@ -31,8 +31,9 @@ struct report_window {
 
 struct report_name {
 	int64_t kernel_id; /* 0 for a copy, which is identified by its text */
-	char *text;
-	const char *category; /* borrowed from the categories */
+	const char *text;  /* of the trace, or own_text; NULL if the kernel has no row */
+	char *own_text;
+	const char *category; /* of the trace */
 	enum category_class class;
 };
 
@@ -47,8 +48,7 @@ struct report_detail {
  * @events is the limit for all windows; @has is the number of events, which tells whether all fit.
  * Returns 0, or -errno with the reason in query_error(), except for -ENOMEM.
  */
-int report_detail_read(struct query *query, const struct categories *categories,
-	const struct timeline *timeline, const struct collectives *collectives,
-	const struct collectives_report *stragglers, size_t events, uint64_t has,
-	struct report_detail *ret);
+int report_detail_read(const struct trace *trace, const struct timeline *timeline,
+	const struct collectives *collectives, const struct collectives_report *stragglers,
+	size_t events, uint64_t has, struct report_detail *ret);
 void report_detail_done(struct report_detail *detail);

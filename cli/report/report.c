@@ -26,7 +26,7 @@ void report_file_free_p(struct report_file **file)
 	timeline_free_p(&f->timeline);
 	report_bins_done(&f->bins);
 	summary_free_p(&f->summary);
-	categories_free_p(&f->categories);
+	trace_free_p(&f->trace);
 	query_free_p(&f->query);
 	free(f->label);
 	free(f->reading);
@@ -51,20 +51,19 @@ static int read_timeline(
 	bool has_all = count_events(f) <= REPORT_EVENTS_MAX / f->share;
 
 	f->timeline_options = (struct timeline_options){.steps = o->steps,
-		.categories = o->categories,
 		.micro_idle_ns = BREAKDOWN_MICRO_IDLE_NS,
 		.taker = &f->bins.taker};
 	report_bins_init(&f->bins,
 		(has_all ? REPORT_BINS_LANE_FEW : REPORT_BINS_LANE_MAX) / f->share,
 		REPORT_BINS_MAX / f->share);
-	return timeline_new(f->query, &f->timeline_options, error, &f->timeline);
+	return timeline_new(f->trace, &f->timeline_options, error, &f->timeline);
 }
 
 static int find_stragglers(struct report_file *f)
 {
 	CLEANUP(waiting_free_p) struct waiting *waiting = NULL;
 	CLEANUP(stragglers_done) struct stragglers found = {0};
-	int r = waiting_new(f->query, f->categories, f->collectives, f->timeline->steps, &waiting);
+	int r = waiting_new(f->trace, f->collectives, f->timeline->steps, &waiting);
 
 	if (!r)
 		r = stragglers_find(waiting, &found);
@@ -79,27 +78,26 @@ static int read_file(
 	const struct summary_wishes wishes = {
 		.measure = {.wants_percentiles = true, .wants_calls = true},
 		.categories = true,
-		.reason = true,
-		.category_file = o->categories};
+		.reason = true};
 	int r;
 
 	f->share = o->files ? o->files : 1;
-	r = summary_new(f->query, &wishes, error, &f->summary);
-	progress_set(1, READINGS);
+	r = trace_open(f->query, o->categories, error, &f->trace);
 	if (!r)
-		r = categories_new(f->query, o->categories, error, &f->categories);
+		r = summary_new(f->trace, &wishes, &f->summary);
+	progress_set(1, READINGS);
 	if (!r)
 		r = read_timeline(f, o, error);
 	progress_set(2, READINGS);
 	if (!r)
-		r = collectives_new(f->query, f->categories, &all, &f->collectives);
+		r = collectives_new(f->trace, &all, &f->collectives);
 	progress_set(3, READINGS);
 	if (!r)
 		r = find_stragglers(f);
 	progress_set(4, READINGS);
 	if (!r)
-		r = report_detail_read(f->query, f->categories, f->timeline, f->collectives,
-			f->stragglers, REPORT_EVENTS_MAX / f->share, count_events(f), &f->detail);
+		r = report_detail_read(f->trace, f->timeline, f->collectives, f->stragglers,
+			REPORT_EVENTS_MAX / f->share, count_events(f), &f->detail);
 	progress_set(READINGS, READINGS);
 	if (!r) {
 		f->reading = timeline_reading(f->timeline);

@@ -33,7 +33,7 @@ struct report_file {
 	char *label;
 	size_t share; /* its part of the page is 1 / share */
 	struct query *query;
-	struct categories *categories;
+	struct trace *trace;
 	struct summary *summary;
 	struct timeline_options timeline_options;
 	struct report_bins bins;

@@ -371,11 +371,12 @@ static enum outcome finish(struct ending *e)
 static char *read_reason(
 	struct query *query, const struct verdict *verdict, const struct run_options *options)
 {
+	CLEANUP(trace_free_p) struct trace *trace = NULL;
 	CLEANUP(reason_free_p) struct reason *reason = NULL;
 	char error[QUERY_ERROR_BYTES];
 
-	if (options->is_quiet || verdict->is_empty ||
-		reason_new(query, NULL, verdict, error, &reason))
+	if (options->is_quiet || verdict->is_empty || trace_open(query, NULL, error, &trace) ||
+		reason_new(trace, verdict, error, &reason))
 		return NULL;
 	return reason_line(reason);
 }
@@ -384,17 +385,15 @@ static char *read_reason(
 static int check_ours(
 	const struct run_collector *c, struct query *query, bool is_closed, char why[RUN_WHY_BYTES])
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "sessions", &rows);
+	int r = 0;
 	bool is_other = is_closed; /* otherwise its first row may not be written yet */
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "sessions", rows) {
 		const char *name = query_text(rows, 0);
 
 		if (name && !strcmp(name, c->session))
 			return 0;
 		is_other = true;
-		r = 0;
 	}
 	if (r < 0)
 		run_why(why, "%s", query_error(query));
@@ -412,6 +411,7 @@ static int read_verdict(struct ending *e, bool is_closed, struct verdict **ret, 
 {
 	const char *path = e->collector->database;
 	CLEANUP(query_free_p) struct query *query = NULL;
+	CLEANUP(trace_free_p) struct trace *trace = NULL;
 	CLEANUP(measure_free_p) struct measure *measure = NULL;
 	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
 	int r = path[0] ? query_open(path, why, &query) : -ENODATA;
@@ -436,7 +436,9 @@ static int read_verdict(struct ending *e, bool is_closed, struct verdict **ret, 
 	 */
 	if (r == 0 && verdict->counts.untimed) {
 		verdict_free_p(&verdict);
-		r = measure_new(query, &measure);
+		r = trace_new(query, &trace);
+		if (r == 0)
+			r = measure_new(trace, &(struct measure_options){0}, &measure);
 		if (r == 0)
 			r = verdict_new(query, &measure->rows, &verdict);
 	}

@@ -187,8 +187,6 @@ static int order_kernels(struct measure *m, enum summary_sort by)
 			order[count++] = i;
 			continue;
 		}
-		free(m->kernels[i].name);
-		free(m->kernels[i].symbol);
 	}
 	qsort_r(order, count, sizeof(*order), compare_kernels, &(struct order){m, by});
 	for (uint32_t i = 0; i < count; i++) {

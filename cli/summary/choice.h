@@ -7,7 +7,7 @@
 #include <regex.h>
 #include <stdbool.h>
 
-#include "cli/trace/kernels/categories.h"
+#include "cli/trace/categories.h"
 #include "proto/settings/selection.h"
 
 struct summary;

@@ -47,7 +47,7 @@ struct summary_cmd {
 	struct verb verb;
 	struct summary_options show;
 	struct summary_wishes wishes;
-	const char *step_text;
+	const char *categories, *step_text;
 	regex_t steps;
 	bool has_steps;
 };
@@ -150,7 +150,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->step_text = arg;
 		return 0;
 	case 'C':
-		o->wishes.category_file = arg;
+		o->categories = arg;
 		return 0;
 	case 'c':
 		if (arg)
@@ -181,13 +181,15 @@ int cmd_summary(int argc, char **argv)
 	struct summary_cmd o = {.verb.format = RENDER_TABLE,
 		.show = {.kernels = SUMMARY_KERNELS, .group_kernels = SUMMARY_GROUP_KERNELS}};
 	CLEANUP(query_free_p) struct query *query = NULL;
+	CLEANUP(trace_free_p) struct trace *trace = NULL;
 	CLEANUP(summary_free_p) struct summary *summary = NULL;
 	char error[QUERY_ERROR_BYTES];
 
 	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
 	if (verb_open(&o.verb, &query))
 		return CMD_BAD_INPUT;
-	if (summary_new(query, &o.wishes, error, &summary))
+	if (trace_open(query, o.categories, error, &trace) ||
+		summary_new(trace, &o.wishes, &summary))
 		return verb_fail(query, error);
 	if (summary->is_chosen && !summary->measure->kernel_count) {
 		say("no kernel here is of%s%s%s; rtl summary %s shows what there is",

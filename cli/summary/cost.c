@@ -17,10 +17,9 @@ void cost_done(struct cost *cost)
 
 int cost_load(struct query *query, struct cost *ret)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "costs", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "costs", rows) {
 		struct cost_rank *grown = grow_by_one(ret->ranks, ret->count, sizeof(*grown));
 		struct cost_rank *rank;
 
@@ -40,7 +39,6 @@ int cost_load(struct query *query, struct cost *ret)
 		};
 		ret->thread_ns += rank->thread_ns;
 		ret->dispatched += rank->dispatched;
-		r = 0;
 	}
 	return r;
 }

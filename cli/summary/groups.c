@@ -20,13 +20,10 @@ struct member {
 
 struct grouping {
 	const struct measure *measure;
-	const struct categories *categories;
+	const struct trace *trace;
 	struct summary_groups *groups;
 	size_t capacity;
 	struct idmap group_of; /* maps the key of a group to its index */
-	struct idmap rank_of;  /* maps a process that has a rank to its index in ranks */
-	int64_t *ranks;
-	size_t rank_count, rank_capacity;
 	uint32_t *category_of; /* maps a kernel to its group */
 	struct member *members;
 	size_t count;
@@ -36,8 +33,6 @@ struct grouping {
 static void grouping_done(struct grouping *g)
 {
 	idmap_done(&g->group_of);
-	idmap_done(&g->rank_of);
-	free(g->ranks);
 	free(g->category_of);
 	free(g->members);
 	durations_room_done(&g->room);
@@ -66,36 +61,14 @@ const char *summary_by_name(enum summary_by by)
 	return names[by];
 }
 
-/* ---- ranks ---------------------------------------------------------------------------------- */
-
-static int load_ranks(struct query *query, struct grouping *g)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "timeline_ranks", &rows);
-
-	while (!r && (r = query_next(rows)) > 0) {
-		uint32_t *at;
-
-		r = 0;
-		if (query_is_null(rows, 1))
-			continue;
-		at = idmap_at(&g->rank_of, query_integer(rows, 0));
-		if (!at || GROW(g->ranks, g->rank_count, g->rank_capacity))
-			return -ENOMEM;
-		*at = (uint32_t)g->rank_count;
-		g->ranks[g->rank_count++] = query_integer(rows, 1);
-	}
-	return r;
-}
-
 static void set_process(const struct grouping *g, struct summary_group *group, int64_t process_id)
 {
-	uint32_t at = idmap_find(&g->rank_of, process_id);
+	const struct trace_process *process = trace_process(g->trace, process_id);
 
 	group->has_process = true;
 	group->process_id = process_id;
-	group->has_rank = at != IDMAP_NONE;
-	group->rank = group->has_rank ? g->ranks[at] : 0;
+	group->has_rank = process && process->has_rank;
+	group->rank = group->has_rank ? process->rank : 0;
 }
 
 static void name_process(const struct summary_group *group, char *ret, size_t bytes)
@@ -153,8 +126,8 @@ static int find_group_of(struct grouping *g, const struct measure_cell *cell, ui
 		group.gpu_id = cell->gpu_id;
 		name_process(&group, process, sizeof(process));
 		snprintf(name, sizeof(name), "%s queue %" PRId64, process, cell->queue_id);
-		return find_group(g, host_call_key(cell->process_id, cell->queue_id), &group,
-			name, ret);
+		return find_group(
+			g, host_call_key(cell->process_id, cell->queue_id), &group, name, ret);
 	case SUMMARY_BY_MARKER:
 		return find_group(g, cell->marker, &group, g->measure->markers[cell->marker], ret);
 	default:
@@ -172,8 +145,8 @@ static int find_categories(struct grouping *g)
 	if (!g->category_of)
 		return -ENOMEM;
 	for (size_t i = 0; i < m->kernel_count; i++) {
-		const struct category *category =
-			categories_match(g->categories, m->kernels[i].name, m->kernels[i].symbol);
+		const struct category *category = categories_match(
+			g->trace->categories, m->kernels[i].name, m->kernels[i].symbol);
 		struct summary_groups *groups = g->groups;
 		size_t at = 0;
 		int r = category ? 0 : -ENOMEM;
@@ -308,20 +281,18 @@ static int fill(struct grouping *g)
 	return r;
 }
 
-int summary_groups_new(struct query *query, const struct measure *measure, enum summary_by by,
-	const struct categories *categories, struct summary_groups **ret)
+int summary_groups_new(const struct trace *trace, const struct measure *measure, enum summary_by by,
+	struct summary_groups **ret)
 {
 	CLEANUP(summary_groups_free_p) struct summary_groups *groups = calloc(1, sizeof(*groups));
 	CLEANUP(grouping_done)
-	struct grouping g = {.measure = measure, .categories = categories, .groups = groups};
+	struct grouping g = {.measure = measure, .trace = trace, .groups = groups};
 	int r;
 
 	if (!groups)
 		return -ENOMEM;
 	groups->by = by;
-	r = load_ranks(query, &g);
-	if (!r)
-		r = collect(&g);
+	r = collect(&g);
 	if (!r)
 		r = fill(&g);
 	if (r)

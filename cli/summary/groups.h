@@ -4,7 +4,7 @@
  * Splits kernels by rank, GPU, queue, roctx range or category, and computes sums and percentiles of
  * each group and of each kernel in it from the cells of a measure. Everything runs on one thread.
  */
-#include "cli/trace/kernels/categories.h"
+#include "cli/trace/categories.h"
 #include "cli/trace/kernels/kernel_totals.h"
 
 enum summary_by {
@@ -42,8 +42,8 @@ struct summary_groups {
  * @categories is needed for SUMMARY_BY_CATEGORY only. For SUMMARY_BY_MARKER, @measure must have
  * been made with by_marker. Returns 0 or -errno as query_open() does.
  */
-int summary_groups_new(struct query *query, const struct measure *measure, enum summary_by by,
-	const struct categories *categories, struct summary_groups **ret);
+int summary_groups_new(const struct trace *trace, const struct measure *measure, enum summary_by by,
+	struct summary_groups **ret);
 void summary_groups_free_p(struct summary_groups **groups);
 
 /* "rank", "gpu", "queue", "marker", "category". */

@@ -34,13 +34,12 @@ struct account {
 struct accounts {
 	struct account *at;
 	size_t count;
-	struct replicas replicas;
+	const struct trace *trace;
 };
 
 static void accounts_done(struct accounts *accounts)
 {
 	free(accounts->at);
-	replicas_done(&accounts->replicas);
 }
 
 void summary_free_p(struct summary **summary)
@@ -75,10 +74,9 @@ void summary_free_p(struct summary **summary)
 
 static int load_accounts(struct query *query, struct accounts *ret)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "ledger", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "ledger", rows) {
 		struct account *grown = grow_by_one(ret->at, ret->count, sizeof(*grown));
 
 		if (!grown)
@@ -99,7 +97,6 @@ static int load_accounts(struct query *query, struct accounts *ret)
 			.dropped =
 				(uint64_t)query_integer(rows, 7) + (uint64_t)query_integer(rows, 8),
 		};
-		r = 0;
 	}
 	return r;
 }
@@ -119,7 +116,7 @@ static const char *explain_nothing(const struct query_rows *rows)
 }
 
 static int add_rank(struct summary *s, const struct query_rows *rows, const struct account *account,
-	const struct replica_rank *replica)
+	const struct trace_process *process)
 {
 	struct summary_rank *grown = grow_by_one(s->ranks, s->rank_count, sizeof(*grown));
 	struct summary_rank *rank;
@@ -141,8 +138,8 @@ static int add_rank(struct summary *s, const struct query_rows *rows, const stru
 	if (!rank->exe)
 		return -ENOMEM;
 	s->rank_count++;
-	if (replica->replica)
-		replica_name(replica, rank->replica);
+	if (process && process->replica.replica)
+		replica_name(&process->replica, rank->replica);
 	ended_describe(query_text(rows, P_ENDED), !query_is_null(rows, P_EXIT_STATUS),
 		query_integer(rows, P_EXIT_STATUS), s->is_in_use, rank->state);
 	if (!account)
@@ -175,35 +172,29 @@ static int add_process(
 {
 	int64_t id = query_integer(rows, P_ID);
 	size_t first = find_accounts(accounts, id), i = first;
-	struct replica_rank replica = replicas_find(&accounts->replicas, id);
+	const struct trace_process *process = trace_process(accounts->trace, id);
 	int r = 0;
 
 	for (; i < accounts->count && accounts->at[i].process_id == id && !r; i++)
-		r = add_rank(s, rows, accounts->at + i, &replica);
-	return r || i > first ? r : add_rank(s, rows, NULL, &replica);
+		r = add_rank(s, rows, accounts->at + i, process);
+	return r || i > first ? r : add_rank(s, rows, NULL, process);
 }
 
-static int load_ranks(struct query *query, struct summary *s)
+static int load_ranks(const struct trace *trace, struct summary *s)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	CLEANUP(accounts_done) struct accounts accounts = {0};
-	int r = load_accounts(query, &accounts);
+	CLEANUP(accounts_done) struct accounts accounts = {.trace = trace};
+	int r = load_accounts(trace->query, &accounts);
 
-	if (!r)
-		r = replicas_load(query, &accounts.replicas);
-	if (!r)
-		r = query_ask(query, "processes", &rows);
-	while (!r && (r = query_next(rows)) > 0)
+	QUERY_EACH (r, trace->query, "processes", rows)
 		r = add_process(s, rows, &accounts);
 	return r;
 }
 
 static int load_losses(struct query *query, struct summary *s)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "losses", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "losses", rows) {
 		struct summary_loss *grown = grow_by_one(s->losses, s->loss_count, sizeof(*grown));
 		struct summary_loss loss = {
 			.process_id = query_integer(rows, 0),
@@ -221,7 +212,6 @@ static int load_losses(struct query *query, struct summary *s)
 			return -ENOMEM;
 		}
 		grown[s->loss_count++] = loss;
-		r = 0;
 	}
 	return r;
 }
@@ -235,10 +225,9 @@ static char *copy_text(const struct query_rows *rows, int column)
 
 static int load_metrics(struct query *query, struct summary *s)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "metrics", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "metrics", rows) {
 		struct summary_metric *grown =
 			grow_by_one(s->metrics, s->metric_count, sizeof(*grown));
 		struct summary_metric *metric;
@@ -260,17 +249,15 @@ static int load_metrics(struct query *query, struct summary *s)
 		if (!metric->name)
 			return -ENOMEM;
 		s->metric_count++;
-		r = 0;
 	}
 	return r;
 }
 
 static int load_copies(struct query *query, struct summary *s)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "copies", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "copies", rows) {
 		struct summary_copies *grown =
 			grow_by_one(s->copies, s->copy_count, sizeof(*grown));
 		struct summary_copies *copies;
@@ -290,7 +277,6 @@ static int load_copies(struct query *query, struct summary *s)
 		};
 		snprintf(copies->direction, sizeof(copies->direction), "%s",
 			query_text(rows, 0) ? query_text(rows, 0) : "");
-		r = 0;
 	}
 	return r;
 }
@@ -316,57 +302,50 @@ static int load_session(struct query *query, struct summary *s)
 	return r;
 }
 
-static int add_groups(struct query *query, const struct summary_wishes *w, struct summary *s,
-	char error[QUERY_ERROR_BYTES])
+static int add_groups(const struct trace *trace, const struct summary_wishes *w, struct summary *s)
 {
-	CLEANUP(categories_free_p) struct categories *categories = NULL;
 	int r = 0;
 
-	/* An unreadable file is the user's mistake, so it is reported even if no table needs the
-	 * rules. */
-	if (w->categories || w->by == SUMMARY_BY_CATEGORY || w->category_file || w->choice.category)
-		r = categories_new(query, w->category_file, error, &categories);
 	s->is_chosen = summary_choice_is_set(&w->choice);
-	if (!r && (s->is_chosen || w->choice.sort != SUMMARY_SORT_TOTAL))
-		r = summary_choose(&w->choice, categories, s);
+	if (s->is_chosen || w->choice.sort != SUMMARY_SORT_TOTAL)
+		r = summary_choose(&w->choice, trace->categories, s);
 	if (!r && w->by != SUMMARY_BY_NOTHING)
-		r = summary_groups_new(query, s->measure, w->by, categories, &s->groups);
+		r = summary_groups_new(trace, s->measure, w->by, &s->groups);
 	if (!r && w->categories)
-		r = summary_groups_new(
-			query, s->measure, SUMMARY_BY_CATEGORY, categories, &s->categories);
+		r = summary_groups_new(trace, s->measure, SUMMARY_BY_CATEGORY, &s->categories);
 	return r;
 }
 
 /* A missing reason does not fail the summary: a damaged file may still have usable tables. */
-static int add_reason(struct query *query, const struct summary_wishes *w, struct summary *s)
+static int add_reason(const struct trace *trace, struct summary *s)
 {
 	char error[QUERY_ERROR_BYTES];
-	int r = reason_new(query, w->category_file, s->verdict, error, &s->reason);
+	int r = reason_new(trace, s->verdict, error, &s->reason);
 
 	if (!r || r == -ENOMEM)
 		return r;
 	snprintf(s->no_reason, sizeof(s->no_reason), "unknown (%.*s)",
-		(int)sizeof(s->no_reason) - 16, error[0] ? error : query_error(query));
+		(int)sizeof(s->no_reason) - 16, error[0] ? error : query_error(trace->query));
 	return 0;
 }
 
-int summary_new(struct query *query, const struct summary_wishes *wishes,
-	char error[QUERY_ERROR_BYTES], struct summary **ret)
+int summary_new(
+	const struct trace *trace, const struct summary_wishes *wishes, struct summary **ret)
 {
 	CLEANUP(summary_free_p) struct summary *s = calloc(1, sizeof(*s));
+	struct query *query = trace->query;
 	int r;
 
-	error[0] = '\0';
 	if (!s)
 		return -ENOMEM;
 	s->is_in_use = query_is_in_use(query);
-	r = measure_new_of(query, &wishes->measure, &s->measure);
+	r = measure_new(trace, &wishes->measure, &s->measure);
 	if (!r)
 		r = verdict_new(query, s->measure ? &s->measure->rows : NULL, &s->verdict);
 	if (!r)
 		r = load_session(query, s);
 	if (!r)
-		r = load_ranks(query, s);
+		r = load_ranks(trace, s);
 	if (!r)
 		r = load_losses(query, s);
 	if (!r)
@@ -376,11 +355,11 @@ int summary_new(struct query *query, const struct summary_wishes *wishes,
 	if (!r)
 		r = cost_load(query, &s->cost);
 	if (!r)
-		r = summary_load_calls(query, s);
+		r = summary_load_calls(trace, s);
 	if (!r)
-		r = add_groups(query, wishes, s, error);
+		r = add_groups(trace, wishes, s);
 	if (!r && wishes->reason)
-		r = add_reason(query, wishes, s);
+		r = add_reason(trace, s);
 	if (r)
 		return r;
 	*ret = TAKE(s);

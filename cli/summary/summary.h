@@ -8,8 +8,7 @@
 
 #include "cli/database/session/exit_text.h"
 #include "cli/trace/kernels/kernel_totals.h"
-#include "cli/trace/replicas.h"
-#include "cli/database/query.h"
+#include "cli/trace/trace.h"
 #include "cli/reason/reason.h"
 #include "cli/summary/choice.h"
 #include "cli/summary/cost.h"
@@ -117,16 +116,15 @@ struct summary_wishes {
 	struct measure_options measure;
 	enum summary_by by;
 	bool categories, reason;
-	const char *category_file; /* as in categories_new(), as are the errors */
 	struct summary_choice choice;
 };
 
 /* Returns 0 or -errno. @error has the reason; if it is empty, query_error() has it, or it is
  * -ENOMEM. */
-int summary_new(struct query *query, const struct summary_wishes *wishes,
-	char error[QUERY_ERROR_BYTES], struct summary **ret);
+int summary_new(
+	const struct trace *trace, const struct summary_wishes *wishes, struct summary **ret);
 /* summary_calls.c: the part of summary_new() that loads host calls and collectives. */
-int summary_load_calls(struct query *query, struct summary *s);
+int summary_load_calls(const struct trace *trace, struct summary *s);
 void summary_free_p(struct summary **summary);
 
 size_t summary_table_rows(const struct summary *summary, enum summary_table which);

@@ -134,15 +134,15 @@ static void name_groups(struct groups *groups)
 		qsort(s->collectives, s->collective_count, sizeof(*s->collectives), compare);
 }
 
-static int load_collectives(struct query *query, struct summary *s)
+static int load_collectives(const struct trace *trace, struct summary *s)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	CLEANUP(groups_done) struct groups groups = {.summary = s};
-	int r = graph_replays_load(query, NULL, &groups.graphs);
+	int r = graph_replays_load(trace, false, &groups.graphs);
 
 	if (!r) {
 		groups.replays = calloc(groups.graphs.call_count + 1, sizeof(*groups.replays));
-		r = groups.replays ? query_ask(query, "collectives", &rows) : -ENOMEM;
+		r = groups.replays ? query_ask(trace->query, "collectives", &rows) : -ENOMEM;
 	}
 	if (!r)
 		r = graph_replays_count(&groups.graphs, groups.replays);
@@ -153,11 +153,11 @@ static int load_collectives(struct query *query, struct summary *s)
 	return r;
 }
 
-int summary_load_calls(struct query *query, struct summary *s)
+int summary_load_calls(const struct trace *trace, struct summary *s)
 {
-	int r = s->measure->host ? load_collectives(query, s) : 0;
+	int r = s->measure->host ? load_collectives(trace, s) : 0;
 
 	/* All calls have been counted, so the host calls, one word each, are no longer needed. */
 	measure_free_host(s->measure);
-	return r ? r : query_number(query, "unlinked", 0, &s->unlinked);
+	return r ? r : query_number(trace->query, "unlinked", 0, &s->unlinked);
 }

@@ -47,6 +47,7 @@ static const struct argp_option options[] = {
 
 struct timeline_cmd {
 	struct verb verb;
+	const char *categories;
 	struct timeline_options what;
 	struct timeline_show show;
 };
@@ -61,9 +62,6 @@ static error_t parse_choice(int key, char *arg, struct timeline_options *o)
 		return 0;
 	case KEY_STEPS:
 		o->steps = arg;
-		return 0;
-	case 'C':
-		o->categories = arg;
 		return 0;
 	case 'r':
 		opts_list("ranks", arg, &o->ranks);
@@ -135,13 +133,15 @@ int cmd_timeline(int argc, char **argv)
 		.what = {.micro_idle_ns = BREAKDOWN_MICRO_IDLE_NS},
 		.show.rows = TIMELINE_ROWS};
 	CLEANUP(query_free_p) struct query *query = NULL;
+	CLEANUP(trace_free_p) struct trace *trace = NULL;
 	CLEANUP(timeline_free_p) struct timeline *timeline = NULL;
 	char error[QUERY_ERROR_BYTES];
 
 	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
 	if (verb_open(&o.verb, &query))
 		return CMD_BAD_INPUT;
-	if (timeline_new(query, &o.what, error, &timeline))
+	if (trace_open(query, o.categories, error, &trace) ||
+		timeline_new(trace, &o.what, error, &timeline))
 		return verb_fail(query, error);
 	if (!has_rows(timeline, &o.what)) {
 		say_nothing(&o.what);

@@ -11,44 +11,12 @@
 
 void timeline_host_done(struct timeline_host *host)
 {
-	for (size_t i = 0; i < host->process_count; i++)
-		free(host->processes[i].waits);
-	free(host->processes);
+	for (size_t i = 0; host->waits && i < host->trace->process_count; i++)
+		free(host->waits[i].at);
+	free(host->waits);
 	free(host->calls);
-	replicas_done(&host->replicas);
 	graph_replays_done(&host->graphs);
 	*host = (struct timeline_host){0};
-}
-
-static int load_processes(struct query *query, struct timeline_host *host)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "timeline_ranks", &rows);
-
-	while (!r && (r = query_next(rows)) > 0) {
-		struct timeline_process *grown =
-			grow_by_one(host->processes, host->process_count, sizeof(*grown));
-
-		r = 0;
-		if (!grown)
-			return -ENOMEM;
-		host->processes = grown;
-		grown[host->process_count++] = (struct timeline_process){
-			.id = query_integer(rows, 0),
-			.rank = query_integer(rows, 1),
-			.has_rank = !query_is_null(rows, 1),
-			.has_calls = query_integer(rows, 2),
-		};
-	}
-	return r;
-}
-
-const struct timeline_process *timeline_host_process(const struct timeline_host *host, int64_t id)
-{
-	const struct timeline_process *processes = host->processes;
-	size_t at = PARTITION_POINT(host->process_count, i, processes[i].id < id);
-
-	return at < host->process_count && processes[at].id == id ? processes + at : NULL;
 }
 
 enum breakdown_stream timeline_stream_of(const char *collective)
@@ -62,16 +30,14 @@ enum breakdown_stream timeline_stream_of(const char *collective)
 	return BREAKDOWN_COMMUNICATION;
 }
 
-static int load_calls(struct query *query, struct timeline_host *host)
+static int load_calls(struct timeline_host *host)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "timeline_collectives", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, host->trace->query, "timeline_collectives", rows) {
 		enum breakdown_stream stream = timeline_stream_of(query_text(rows, 1));
 		struct timeline_call *grown;
 
-		r = 0;
 		/* A call without a row counts as communication anyway. */
 		if (stream == BREAKDOWN_COMMUNICATION)
 			continue;
@@ -100,10 +66,9 @@ enum breakdown_stream timeline_host_stream(
 
 /* Adds the part of a wait that no earlier wait covers. Waits may be nested, or of several threads
  * at once. */
-static int add_wait(struct timeline_process *process, int64_t start, int64_t end, bool is_peer)
+static int add_wait(struct timeline_waits *waits, int64_t start, int64_t end, bool is_peer)
 {
-	struct breakdown_wait *last =
-		process->wait_count ? process->waits + process->wait_count - 1 : NULL;
+	struct breakdown_wait *last = waits->count ? waits->at + waits->count - 1 : NULL;
 	struct breakdown_wait *grown;
 
 	if (last && start < last->end_ns)
@@ -114,42 +79,44 @@ static int add_wait(struct timeline_process *process, int64_t start, int64_t end
 		last->end_ns = end;
 		return 0;
 	}
-	grown = grow_by_one(process->waits, process->wait_count, sizeof(*grown));
+	grown = grow_by_one(waits->at, waits->count, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	process->waits = grown;
-	grown[process->wait_count++] = (struct breakdown_wait){start, end, is_peer};
+	waits->at = grown;
+	grown[waits->count++] = (struct breakdown_wait){start, end, is_peer};
 	return 0;
 }
 
-static int load_waits(struct query *query, struct timeline_host *host)
+static int load_waits(struct timeline_host *host)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	struct timeline_process *process = NULL;
-	int r = query_ask(query, "timeline_waits", &rows);
+	const struct trace *trace = host->trace;
+	const struct trace_process *process = NULL;
+	int r = query_ask(trace->query, "timeline_waits", &rows);
 
+	host->waits = calloc(trace->process_count + 1, sizeof(*host->waits));
+	if (!host->waits)
+		return -ENOMEM;
 	while (!r && (r = query_next(rows)) > 0) {
 		int64_t id = query_integer(rows, 0);
 
 		if (!process || process->id != id)
-			process = (struct timeline_process *)timeline_host_process(host, id);
-		r = process ? add_wait(process, query_integer(rows, 1), query_integer(rows, 2),
+			process = trace_process(trace, id);
+		r = process ? add_wait(host->waits + (process - trace->processes),
+				      query_integer(rows, 1), query_integer(rows, 2),
 				      query_integer(rows, 3))
 			    : 0;
 	}
 	return r;
 }
 
-int timeline_host_load(
-	struct query *query, const struct categories *categories, struct timeline_host *ret)
+int timeline_host_load(const struct trace *trace, struct timeline_host *ret)
 {
-	int r = load_processes(query, ret);
+	int r;
 
-	if (!r)
-		r = replicas_load(query, &ret->replicas);
-	if (!r)
-		r = load_calls(query, ret);
+	ret->trace = trace;
+	r = load_calls(ret);
 	if (!r && ret->call_count)
-		r = graph_replays_load(query, categories, &ret->graphs);
-	return r ? r : load_waits(query, ret);
+		r = graph_replays_load(trace, true, &ret->graphs);
+	return r ? r : load_waits(ret);
 }

@@ -4,39 +4,31 @@
  * The host calls that explain GPU work: which dispatches belong to which collective, and when the
  * host waited. An RCCL call takes 16 bytes, a wait 24. Everything runs on one thread.
  */
-#include "cli/database/query.h"
 #include "cli/trace/breakdown.h"
-#include "cli/trace/kernels/categories.h"
 #include "cli/trace/kernels/graph_replays.h"
-#include "cli/trace/replicas.h"
+#include "cli/trace/trace.h"
 
 struct timeline_call {
 	int64_t id; /* process_id << 40 | number */
 	enum breakdown_stream stream;
 };
 
-struct timeline_process {
-	int64_t id, rank;
-	bool has_rank, has_calls;
-	struct breakdown_wait *waits; /* disjoint and sorted by time */
-	size_t wait_count;
+struct timeline_waits {
+	struct breakdown_wait *at; /* disjoint and sorted by time */
+	size_t count;
 };
 
 struct timeline_host {
-	struct timeline_process *processes; /* sorted by id */
-	size_t process_count;
-	struct replicas replicas;
-	struct timeline_call *calls; /* sorted by id */
+	const struct trace *trace;
+	struct timeline_waits *waits; /* as the processes of the trace */
+	struct timeline_call *calls;  /* sorted by id */
 	size_t call_count;
 	struct graph_replays graphs;
 };
 
 /* Returns 0 or -errno as query_open() does. */
-int timeline_host_load(
-	struct query *query, const struct categories *categories, struct timeline_host *ret);
+int timeline_host_load(const struct trace *trace, struct timeline_host *ret);
 void timeline_host_done(struct timeline_host *host);
-/* Returns NULL if the process is unknown. */
-const struct timeline_process *timeline_host_process(const struct timeline_host *host, int64_t id);
 /* Returns BREAKDOWN_COMMUNICATION unless more is known. @node is the place of the dispatch in its
  * call. */
 enum breakdown_stream timeline_host_stream(

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/trace/kernels/categories.h"
 #include "cli/base/array.h"
 #include "cli/trace/sort_buffer.h"
 #include "cli/timeline/host_calls.h"
@@ -21,7 +20,6 @@
 #define NO_LANE SIZE_MAX
 
 struct shape {
-	int64_t id, process_id;
 	size_t lane; /* NO_LANE: not requested */
 	enum breakdown_stream stream;
 };
@@ -44,14 +42,11 @@ struct copies {
 };
 
 struct pass {
-	struct query *query;
+	const struct trace *trace;
 	struct timeline *timeline;
 	const struct timeline_options *options;
-	struct categories *categories;
 	struct timeline_host host;
-	struct shape *shapes; /* sorted by id */
-	size_t shape_count;
-	bool is_dense;
+	struct shape *shapes; /* as those of the trace */
 	struct track *tracks;
 	struct copies *copies; /* sorted by process */
 	size_t copies_count;
@@ -60,7 +55,6 @@ struct pass {
 
 static void pass_done(struct pass *pass)
 {
-	categories_free_p(&pass->categories);
 	timeline_host_done(&pass->host);
 	free(pass->shapes);
 	for (size_t i = 0; pass->tracks && i < pass->timeline->lane_count; i++)
@@ -128,12 +122,12 @@ static bool is_asked(const struct timeline_options *o, const struct timeline_lan
 static int add_lane(struct pass *pass, int64_t process_id, int64_t gpu_id)
 {
 	struct timeline *t = pass->timeline;
-	const struct timeline_process *process = timeline_host_process(&pass->host, process_id);
+	const struct trace_process *process = trace_process(pass->trace, process_id);
 	struct timeline_lane lane = {.process_id = process_id,
 		.gpu_id = gpu_id,
 		.has_rank = process && process->has_rank,
 		.rank = process ? process->rank : 0,
-		.replica = replicas_find(&pass->host.replicas, process_id),
+		.replica = process ? process->replica : (struct replica_rank){0},
 		.process = steps_of(t->steps, process_id)};
 	size_t at = find_lane(t, process_id, gpu_id);
 	struct timeline_lane *grown;
@@ -154,25 +148,23 @@ static int add_lane(struct pass *pass, int64_t process_id, int64_t gpu_id)
 
 static int load_lanes(struct pass *pass)
 {
-	const struct timeline_places *places = &pass->timeline->places;
-	int r = timeline_places_load(pass->query, &pass->timeline->places);
+	const struct trace *trace = pass->trace;
+	int r = 0;
 
-	for (size_t i = 0; i < places->count && !r; i++)
-		r = add_lane(pass, places->at[i].process_id, places->at[i].gpu_id);
+	for (size_t i = 0; i < trace->lane_count && !r; i++)
+		r = add_lane(pass, trace->lanes[i].process_id, trace->lanes[i].gpu_id);
 	return r;
 }
 
 static int load_copy_lanes(struct pass *pass)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	struct timeline *t = pass->timeline;
-	int r = query_ask(pass->query, "timeline_copy_lanes", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, pass->trace->query, "timeline_copy_lanes", rows) {
 		int64_t process_id = query_integer(rows, 0), gpus[2];
-		size_t count = timeline_places_of_copy(&t->places, process_id, rows, 1, 2, gpus);
+		size_t count = trace_copy_gpus(pass->trace, process_id, rows, 1, 2, gpus);
 
-		r = 0;
 		t->untimed_copies +=
 			(uint64_t)query_integer(rows, 3) - (uint64_t)query_integer(rows, 4);
 		for (size_t i = 0; i < count && query_integer(rows, 4) && !r; i++)
@@ -181,51 +173,28 @@ static int load_copy_lanes(struct pass *pass)
 	return r;
 }
 
-static int load_shapes(struct pass *pass)
+static int set_shapes(struct pass *pass)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	size_t capacity = 0, n = 0;
-	int r = query_ask(pass->query, "shapes", &rows);
+	const struct trace *trace = pass->trace;
 
-	while (!r && (r = query_next(rows)) > 0) {
-		int64_t process_id = query_integer(rows, 1), gpu_id = query_integer(rows, 2);
-		const struct category *category =
-			categories_of(pass->categories, query_integer(rows, 3));
-		size_t lane = find_lane(pass->timeline, process_id, gpu_id);
+	pass->shapes = calloc(trace->shape_count + 1, sizeof(*pass->shapes));
+	if (!pass->shapes)
+		return -ENOMEM;
+	for (size_t i = 0; i < trace->shape_count; i++) {
+		const struct trace_shape *from = trace->shapes + i;
+		size_t lane = find_lane(pass->timeline, from->process_id, from->gpu_id);
 
-		if (n == capacity) {
-			struct shape *grown;
-
-			capacity = capacity ? capacity * 2 : 256;
-			grown = reallocarray(pass->shapes, capacity, sizeof(*grown));
-			if (!grown)
-				return -ENOMEM;
-			pass->shapes = grown;
-		}
-		pass->shapes[n++] = (struct shape){
-			.id = query_integer(rows, 0),
-			.process_id = process_id,
-			.lane = is_lane(pass->timeline, lane, process_id, gpu_id) ? lane : NO_LANE,
-			.stream = category->class == CATEGORY_COPY ? BREAKDOWN_COPY
-				  : category->class == CATEGORY_COMPUTATION
+		pass->shapes[i] = (struct shape){
+			.lane = is_lane(pass->timeline, lane, from->process_id, from->gpu_id)
+					? lane
+					: NO_LANE,
+			.stream = from->category->class == CATEGORY_COPY ? BREAKDOWN_COPY
+				  : from->category->class == CATEGORY_COMPUTATION
 					  ? BREAKDOWN_COMPUTE
-					  : timeline_stream_of(category->collective),
+					  : timeline_stream_of(from->category->collective),
 		};
-		r = 0;
 	}
-	pass->shape_count = n;
-	pass->is_dense =
-		n && (uint64_t)pass->shapes[n - 1].id - (uint64_t)pass->shapes[0].id == n - 1;
-	return r;
-}
-
-static const struct shape *find_shape(const struct pass *pass, int64_t id)
-{
-	size_t at = pass->is_dense
-			    ? (size_t)id - (size_t)pass->shapes[0].id
-			    : PARTITION_POINT(pass->shape_count, i, pass->shapes[i].id < id);
-
-	return at < pass->shape_count && pass->shapes[at].id == id ? pass->shapes + at : NULL;
+	return 0;
 }
 
 /* ---- one lane ------------------------------------------------------------------------------ */
@@ -370,8 +339,9 @@ static void begin_tracks(struct pass *pass, bool is_sorted)
 	for (size_t i = 0; i < t->lane_count; i++) {
 		struct timeline_lane *lane = t->lanes + i;
 		struct track *track = pass->tracks + i;
-		const struct timeline_process *process =
-			timeline_host_process(&pass->host, lane->process_id);
+		const struct trace_process *process = trace_process(pass->trace, lane->process_id);
+		const struct timeline_waits *waits =
+			process ? pass->host.waits + (process - pass->trace->processes) : NULL;
 
 		reset_rows(lane);
 		reorder_done(&track->reorder);
@@ -381,8 +351,8 @@ static void begin_tracks(struct pass *pass, bool is_sorted)
 			.breakdown = {.rows = lane->rows,
 				.count = lane->process->count,
 				.outside = &lane->outside,
-				.waits = process ? process->waits : NULL,
-				.wait_count = process ? process->wait_count : 0,
+				.waits = waits ? waits->at : NULL,
+				.wait_count = waits ? waits->count : 0,
 				.has_calls = process && process->has_calls,
 				.micro_idle_ns = pass->options->micro_idle_ns},
 		};
@@ -431,7 +401,7 @@ static int next_copy(struct pass *pass, struct copies *copies)
 							    : query_integer(rows, 2),
 			.stream = BREAKDOWN_COPY};
 		copies->lane[0] = copies->lane[1] = NO_LANE;
-		count = timeline_places_of_copy(&t->places, copies->process_id, rows, 3, 4, gpus);
+		count = trace_copy_gpus(pass->trace, copies->process_id, rows, 3, 4, gpus);
 		for (size_t i = 0; i < count; i++) {
 			size_t lane = find_lane(t, copies->process_id, gpus[i]);
 
@@ -484,7 +454,7 @@ static int open_copies(struct pass *pass, bool is_sorted)
 		}
 		*copies = (struct copies){.process_id = t->lanes[i].process_id};
 		pass->copies_of[i] = pass->copies_count++;
-		r = query_ask_of(pass->query,
+		r = query_ask_of(pass->trace->query,
 			is_sorted ? "timeline_copies_sorted" : "timeline_copies",
 			copies->process_id, &copies->rows);
 		if (!r)
@@ -497,13 +467,14 @@ static int open_copies(struct pass *pass, bool is_sorted)
 
 static int add_dispatch(struct pass *pass, const struct query_rows *rows)
 {
-	const struct shape *shape = find_shape(pass, query_integer(rows, 0));
+	size_t at = trace_shape(pass->trace, query_integer(rows, 0));
+	const struct shape *shape = pass->shapes + at;
 	struct copies *copies;
 	struct breakdown_event event;
 	int64_t submit;
 	int r;
 
-	if (!shape || shape->lane == NO_LANE)
+	if (at == pass->trace->shape_count || shape->lane == NO_LANE)
 		return 0;
 	submit = query_integer(rows, 3);
 	if (query_is_null(rows, 1)) {
@@ -518,9 +489,9 @@ static int add_dispatch(struct pass *pass, const struct query_rows *rows)
 	event.stream = shape->stream;
 	if (event.stream == BREAKDOWN_COMMUNICATION && pass->host.call_count &&
 		!query_is_null(rows, 4))
-		event.stream =
-			timeline_host_stream(&pass->host, shape->process_id, query_integer(rows, 4),
-				query_is_null(rows, 5) ? -1 : query_integer(rows, 5));
+		event.stream = timeline_host_stream(&pass->host, pass->trace->shapes[at].process_id,
+			query_integer(rows, 4),
+			query_is_null(rows, 5) ? -1 : query_integer(rows, 5));
 	copies = pass->copies + pass->copies_of[shape->lane];
 	r = copies->rows ? add_copies(pass, copies, event.start_ns) : 0;
 	return r ? r : add_event(pass, shape->lane, &event, true);
@@ -541,7 +512,7 @@ static int pass_over(struct pass *pass, bool is_sorted)
 	if (!r)
 		r = open_copies(pass, is_sorted);
 	if (!r)
-		r = query_ask(pass->query,
+		r = query_ask(pass->trace->query,
 			is_sorted ? "timeline_dispatches_sorted" : "timeline_dispatches", &rows);
 	while (!r && (r = query_next(rows)) > 0)
 		r = add_dispatch(pass, rows);
@@ -558,21 +529,19 @@ static int pass_over(struct pass *pass, bool is_sorted)
 	return r ? r : is_inexact;
 }
 
-int timeline_pass(struct query *query, struct timeline *timeline,
+int timeline_pass(const struct trace *trace, struct timeline *timeline,
 	const struct timeline_options *options, char error[QUERY_ERROR_BYTES])
 {
 	CLEANUP(pass_done)
-	struct pass pass = {.query = query, .timeline = timeline, .options = options};
-	int r = categories_new(query, options->categories, error, &pass.categories);
+	struct pass pass = {.trace = trace, .timeline = timeline, .options = options};
+	int r = timeline_host_load(trace, &pass.host);
 
-	if (!r)
-		r = timeline_host_load(query, pass.categories, &pass.host);
 	if (!r)
 		r = load_lanes(&pass);
 	if (!r)
 		r = load_copy_lanes(&pass);
 	if (!r)
-		r = load_shapes(&pass);
+		r = set_shapes(&pass);
 	if (!r)
 		r = make_tracks(&pass, error);
 	if (!r)

@@ -6,5 +6,5 @@
 
 /* Reads timeline->steps. Sets the lanes, their rows and the counts; the caller sorts the lanes and
  * sums the rows. Returns what timeline_new() returns. */
-int timeline_pass(struct query *query, struct timeline *timeline,
+int timeline_pass(const struct trace *trace, struct timeline *timeline,
 	const struct timeline_options *options, char error[QUERY_ERROR_BYTES]);

@@ -20,7 +20,6 @@ void timeline_free_p(struct timeline **timeline)
 		free(t->lanes[i].segments);
 	}
 	free(t->lanes);
-	timeline_places_done(&t->places);
 	steps_free_p(&t->steps);
 	step_kinds_free_p(&t->kinds);
 	verdict_free_p(&t->verdict);
@@ -107,32 +106,29 @@ static bool has_time(const struct timeline *t, int64_t process_id)
 
 static int load_left_out(struct query *query, struct timeline *t)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "left_out", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "left_out", rows)
 		if (has_time(t, query_integer(rows, 0)))
 			t->left_out += (uint64_t)query_integer(rows, 1);
-		r = 0;
-	}
 	return r;
 }
 
-static int fill(struct query *query, struct timeline *t, const struct timeline_options *o,
+static int fill(const struct trace *trace, struct timeline *t, const struct timeline_options *o,
 	char error[QUERY_ERROR_BYTES])
 {
-	int r = verdict_new(query, NULL, &t->verdict);
+	int r = verdict_new(trace->query, NULL, &t->verdict);
 
 	if (!r)
-		r = steps_new(query, o->steps, error, &t->steps);
+		r = steps_new(trace, o->steps, error, &t->steps);
 	if (!r && o->joins_steps)
 		steps_join(t->steps);
 	if (!r && o->skips_unrecorded)
-		r = steps_keep_recorded(query, t->steps);
+		r = steps_keep_recorded(trace->query, t->steps);
 	if (!r && o->by_kind)
-		r = step_kinds_new(query, t->steps, &t->kinds);
+		r = step_kinds_new(trace, t->steps, &t->kinds);
 	if (!r)
-		r = timeline_pass(query, t, o, error);
+		r = timeline_pass(trace, t, o, error);
 	if (r)
 		return r;
 	if (t->lane_count)
@@ -140,10 +136,10 @@ static int fill(struct query *query, struct timeline *t, const struct timeline_o
 	find_ambiguous_ranks(t);
 	for (size_t i = 0; i < t->lane_count && !r; i++)
 		r = sum_lane(t, o, t->lanes + i, error);
-	return r ? r : load_left_out(query, t);
+	return r ? r : load_left_out(trace->query, t);
 }
 
-int timeline_new(struct query *query, const struct timeline_options *options,
+int timeline_new(const struct trace *trace, const struct timeline_options *options,
 	char error[QUERY_ERROR_BYTES], struct timeline **ret)
 {
 	CLEANUP(timeline_free_p) struct timeline *t = calloc(1, sizeof(*t));
@@ -152,9 +148,9 @@ int timeline_new(struct query *query, const struct timeline_options *options,
 	error[0] = '\0';
 	if (!t)
 		return -ENOMEM;
-	t->is_live = query_is_live(query);
+	t->is_live = query_is_live(trace->query);
 	t->micro_idle_ns = options->micro_idle_ns;
-	r = fill(query, t, options, error);
+	r = fill(trace, t, options, error);
 	if (r)
 		return r;
 	*ret = TAKE(t);

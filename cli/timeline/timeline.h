@@ -12,8 +12,7 @@
 #include "cli/trace/steps/step_kinds.h"
 #include "cli/trace/steps/steps.h"
 #include "cli/trace/breakdown.h"
-#include "cli/trace/replicas.h"
-#include "cli/timeline/process_gpus.h"
+#include "cli/trace/trace.h"
 #include "cli/database/session/verdict.h"
 #include "proto/settings/selection.h"
 
@@ -46,8 +45,7 @@ struct timeline_taker {
 };
 
 struct timeline_options {
-	const char *steps;	/* regex; NULL: as in steps_new() */
-	const char *categories; /* file; NULL: as in categories_new() */
+	const char *steps; /* regex; NULL: as in steps_new() */
 	int64_t micro_idle_ns;
 	struct choice_list ranks, gpus; /* empty: all */
 	bool has_step;
@@ -85,7 +83,6 @@ struct timeline {
 	struct step_kinds *kinds;    /* NULL: not requested */
 	struct timeline_lane *lanes; /* sorted by rank (unknown ranks last), process, GPU */
 	size_t lane_count;
-	struct timeline_places places; /* of all lanes, shown or not */
 	struct breakdown_row total;
 	uint64_t outside_ns; /* sum of the times between steps over all lanes */
 	bool is_live;
@@ -103,7 +100,7 @@ void timeline_name_lane(const struct timeline_lane *lane, char ret[REPLICA_NAME_
 
 /* Returns 0, -EINVAL and the like with the reason in @error, or -errno as query_open() does with
  * the reason in query_error(). */
-int timeline_new(struct query *query, const struct timeline_options *options,
+int timeline_new(const struct trace *trace, const struct timeline_options *options,
 	char error[QUERY_ERROR_BYTES], struct timeline **ret);
 void timeline_free_p(struct timeline **timeline);
 

@@ -128,6 +128,7 @@ int cmd_tree(int argc, char **argv)
 		.verb.format = RENDER_TABLE, .show = {.is_merged = true, .has_kernels = true}};
 	CLEANUP(query_free_p) struct query *query = NULL;
 	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
+	CLEANUP(trace_free_p) struct trace *trace = NULL;
 	CLEANUP(tree_free_p) struct tree *tree = NULL;
 	CLEANUP(tree_free_p) struct tree *merged = NULL;
 	int r;
@@ -143,7 +144,9 @@ int cmd_tree(int argc, char **argv)
 	o.show.width = render_terminal_width(STDOUT_FILENO, TREE_WIDTH);
 	r = verdict_new(query, NULL, &verdict);
 	if (!r)
-		r = tree_new(query, &o.ranks, o.is_each_step ? NULL : &o.steps, &tree);
+		r = trace_new(query, &trace);
+	if (!r)
+		r = tree_new(trace, &o.ranks, o.is_each_step ? NULL : &o.steps, &tree);
 	if (!r && o.ranks.count && !tree->wanted) {
 		say("nothing here is of the ranks of --ranks; rtl info lists the ranks that there "
 		    "are");

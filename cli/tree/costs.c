@@ -16,14 +16,12 @@ void costs_done(struct costs *costs)
 
 static int load_ops(struct query *query, struct costs *costs)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "tree_op_kinds", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "tree_op_kinds", rows) {
 		const char *name = query_text(rows, 4);
 		struct op_cost cost;
 
-		r = 0;
 		if (!name || !op_cost(name, query_text(rows, 5), query_text(rows, 6),
 				     query_text(rows, 7), &cost))
 			continue;
@@ -38,13 +36,11 @@ static int load_ops(struct query *query, struct costs *costs)
 
 static int load_gpus(struct query *query, struct costs *costs)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "gpus", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "gpus", rows) {
 		uint32_t *at = idmap_at(&costs->gpu_index, query_integer(rows, 0));
 
-		r = 0;
 		if (!at || GROW(costs->peaks, costs->gpu_count, costs->gpu_capacity))
 			return -ENOMEM;
 		*at = (uint32_t)costs->gpu_count;

@@ -14,7 +14,7 @@
 #define CALL_NUMBER_MASK 0xffffffffffll
 
 struct tree_shape {
-	uint32_t process;
+	uint32_t process; /* TREE_NONE: not wanted */
 	int64_t kernel;
 	const struct gpu_peak *peak; /* NULL: unknown */
 	uint32_t parent, leaf;	     /* the last pair of these, because dispatches repeat */
@@ -38,12 +38,12 @@ struct tree_op {
 };
 
 struct loading {
-	struct query *query;
+	const struct trace *trace;
+	struct query *query; /* of the trace */
 	struct tree *tree;
-	struct idmap process_of, kernel_of, shape_of;
+	struct idmap process_of;
 	struct step_names steps;
-	struct tree_shape *shapes;
-	size_t shape_count, shape_capacity;
+	struct tree_shape *shapes; /* as those of the trace */
 	/* Keyed by ids of operations, of calls, of names. */
 	struct idmap op_of, op_of_call, op_name_of;
 	struct tree_op *ops;
@@ -56,8 +56,6 @@ struct loading {
 static void loading_done(struct loading *loading)
 {
 	idmap_done(&loading->process_of);
-	idmap_done(&loading->kernel_of);
-	idmap_done(&loading->shape_of);
 	idmap_done(&loading->op_of);
 	idmap_done(&loading->op_of_call);
 	idmap_done(&loading->op_name_of);
@@ -79,31 +77,31 @@ static bool is_wanted(const struct choice_list *ranks, const struct tree_process
 }
 
 /* Sorted by rank like all other tables: this is the order in the tree. */
-static int load_processes(struct loading *loading, const struct choice_list *ranks)
+static int add_processes(struct loading *loading, const struct choice_list *ranks)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	const struct trace *trace = loading->trace;
 	struct tree *tree = loading->tree;
-	size_t capacity = 0;
-	int r = query_ask(loading->query, "ranks_in_order", &rows);
 
-	while (!r && (r = query_next(rows)) > 0) {
-		struct tree_process *p;
-		uint32_t *at = idmap_at(&loading->process_of, query_integer(rows, 0));
+	tree->processes = calloc(trace->process_count + 1, sizeof(*tree->processes));
+	if (!tree->processes)
+		return -ENOMEM;
+	for (; tree->process_count < trace->process_count; tree->process_count++) {
+		const struct trace_process *from = trace->by_rank[tree->process_count];
+		struct tree_process *p = tree->processes + tree->process_count;
+		uint32_t *at = idmap_at(&loading->process_of, from->id);
 
-		if (!at || GROW(tree->processes, tree->process_count, capacity))
+		if (!at)
 			return -ENOMEM;
 		*at = (uint32_t)tree->process_count;
-		p = tree->processes + tree->process_count++;
-		*p = (struct tree_process){.id = query_integer(rows, 0),
-			.has_rank = !query_is_null(rows, 1),
-			.rank = query_integer(rows, 1),
-			.pid = query_integer(rows, 2),
+		*p = (struct tree_process){.id = from->id,
+			.has_rank = from->has_rank,
+			.rank = from->rank,
+			.pid = from->pid,
 			.node = TREE_NONE};
 		p->is_wanted = is_wanted(ranks, p);
 		tree->wanted += p->is_wanted;
-		r = 0;
 	}
-	return r;
+	return 0;
 }
 
 /* Returns NULL if the process is not wanted or the file is damaged. */
@@ -367,47 +365,25 @@ static int add_call(struct loading *loading, const struct query_rows *rows)
 
 /* ---- dispatches ------------------------------------------------------------------------ */
 
-static int load_kernels(struct loading *loading)
+static int set_shapes(struct loading *loading)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(loading->query, "tree_kernels", &rows);
+	const struct trace *trace = loading->trace;
 
-	while (!r && (r = query_next(rows)) > 0) {
-		uint32_t *at = idmap_at(&loading->kernel_of, query_integer(rows, 0));
+	loading->shapes = calloc(trace->shape_count + 1, sizeof(*loading->shapes));
+	if (!loading->shapes)
+		return -ENOMEM;
+	for (size_t i = 0; i < trace->shape_count; i++) {
+		const struct trace_shape *from = trace->shapes + i;
+		const struct tree_process *p = find_process(loading, from->process_id);
 
-		if (!at)
-			return -ENOMEM;
-		*at = (uint32_t)query_integer(rows, 1);
-		r = 0;
-	}
-	return r;
-}
-
-static int load_shapes(struct loading *loading)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(loading->query, "shapes", &rows);
-
-	while (!r && (r = query_next(rows)) > 0) {
-		uint32_t process = idmap_find(&loading->process_of, query_integer(rows, 1));
-		uint32_t kernel = idmap_find(&loading->kernel_of, query_integer(rows, 3));
-		uint32_t *at;
-
-		r = 0;
-		if (process == IDMAP_NONE || !loading->tree->processes[process].is_wanted)
-			continue;
-		at = idmap_at(&loading->shape_of, query_integer(rows, 0));
-		if (!at || GROW(loading->shapes, loading->shape_count, loading->shape_capacity))
-			return -ENOMEM;
-		*at = (uint32_t)loading->shape_count;
-		loading->shapes[loading->shape_count++] = (struct tree_shape){
-			.process = process,
-			.kernel = kernel == IDMAP_NONE ? query_integer(rows, 3) : kernel,
-			.peak = costs_peak(&loading->costs, query_integer(rows, 2)),
+		loading->shapes[i] = (struct tree_shape){
+			.process = p ? (uint32_t)(p - loading->tree->processes) : TREE_NONE,
+			.kernel = from->kernel ? from->kernel->same->id : from->kernel_id,
+			.peak = costs_peak(&loading->costs, from->gpu_id),
 			.parent = TREE_NONE,
 		};
 	}
-	return r;
+	return 0;
 }
 
 /* Returns the parent of a dispatch: its call, otherwise its range, otherwise its thread. */
@@ -490,11 +466,13 @@ static void add_cost(struct loading *loading, const struct tree_process *p,
 static int add_dispatch(struct loading *loading, const struct query_rows *rows)
 {
 	struct tree *tree = loading->tree;
-	uint32_t at = idmap_find(&loading->shape_of, query_integer(rows, 0)), parent;
-	struct tree_shape *shape = at == IDMAP_NONE ? NULL : loading->shapes + at;
+	size_t at = trace_shape(loading->trace, query_integer(rows, 0));
+	struct tree_shape *shape = loading->shapes + at;
 	const struct tree_call *call;
+	uint32_t parent;
 
-	if (!shape) /* it is not wanted, or the file is damaged */
+	/* It is not wanted, or the file is damaged. */
+	if (at == loading->trace->shape_count || shape->process == TREE_NONE)
 		return 0;
 	parent = dispatch_parent(tree, tree->processes + shape->process, rows, &call);
 	if (parent == TREE_NONE)
@@ -516,10 +494,9 @@ static int add_dispatch(struct loading *loading, const struct query_rows *rows)
 static int add_all(struct loading *loading, const char *name,
 	int (*add)(struct loading *loading, const struct query_rows *rows))
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(loading->query, name, &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0)
+	QUERY_EACH (r, loading->query, name, rows)
 		r = add(loading, rows);
 	return r;
 }
@@ -576,16 +553,14 @@ static void name_categories(struct tree *tree)
 
 static int load(struct loading *loading, const struct choice_list *ranks, const regex_t *steps)
 {
-	int r = load_processes(loading, ranks);
+	int r = add_processes(loading, ranks);
 
 	if (!r && steps)
 		r = step_names_load(loading->query, steps, &loading->steps);
 	if (!r)
-		r = load_kernels(loading);
-	if (!r)
 		r = costs_load(loading->query, &loading->costs);
 	if (!r)
-		r = load_shapes(loading);
+		r = set_shapes(loading);
 	if (!r)
 		r = add_all(loading, "tree_markers", add_marker);
 	if (!r)
@@ -608,11 +583,12 @@ static int load(struct loading *loading, const struct choice_list *ranks, const 
 	return tree_finish(loading->tree);
 }
 
-int tree_new(struct query *query, const struct choice_list *ranks, const regex_t *steps,
+int tree_new(const struct trace *trace, const struct choice_list *ranks, const regex_t *steps,
 	struct tree **ret)
 {
 	CLEANUP(tree_free_p) struct tree *tree = calloc(1, sizeof(*tree));
-	CLEANUP(loading_done) struct loading loading = {.query = query, .tree = tree};
+	CLEANUP(loading_done)
+	struct loading loading = {.trace = trace, .query = trace->query, .tree = tree};
 	int r;
 
 	if (!tree || GROW(tree->nodes, tree->node_count, tree->node_capacity))

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "cli/trace/id_map.h"
-#include "cli/database/query.h"
+#include "cli/trace/trace.h"
 #include "proto/settings/selection.h"
 
 #define TREE_NONE	UINT32_MAX
@@ -121,7 +121,7 @@ struct tree {
  * the end of the match; with NULL each text is a name of its own. Returns 0, or -errno with the
  * reason in query_error(), except for -ENOMEM.
  */
-int tree_new(struct query *query, const struct choice_list *ranks, const regex_t *steps,
+int tree_new(const struct trace *trace, const struct choice_list *ranks, const regex_t *steps,
 	struct tree **ret);
 /*
  * Merges all processes and threads of @tree, with their spread; borrows texts of @tree. Returns 0

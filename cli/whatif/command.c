@@ -197,7 +197,7 @@ int cmd_whatif(int argc, char **argv)
 	struct whatif_cmd o = {.verb.format = RENDER_TABLE, .is_all = true};
 	CLEANUP(query_free_p) struct query *query = NULL;
 	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
-	CLEANUP(categories_free_p) struct categories *categories = NULL;
+	CLEANUP(trace_free_p) struct trace *trace = NULL;
 	CLEANUP(whatif_done) struct whatif w = {0};
 	char error[QUERY_ERROR_BYTES] = "";
 	int r;
@@ -205,11 +205,11 @@ int cmd_whatif(int argc, char **argv)
 	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
 	if (verb_open(&o.verb, &query))
 		return CMD_BAD_INPUT;
-	r = categories_new(query, o.categories, error, &categories);
+	r = trace_open(query, o.categories, error, &trace);
 	if (!r)
 		r = verdict_new(query, NULL, &verdict);
 	if (!r)
-		r = whatif_job_new(query, categories, w.refused, &w.job);
+		r = whatif_job_new(trace, w.refused, &w.job);
 	if (!r && !w.refused[0]) {
 		r = ask(&o, &w);
 		if (r == -ENOENT)

@@ -13,21 +13,17 @@
 #include "proto/base/cleanup.h"
 
 struct shape {
-	int64_t process_id, gpu_id;
-	uint32_t process, queue, lane, work;
+	uint32_t queue, lane, work; /* work: WHATIF_NONE if its kernel has no name */
 	int64_t total_ns;
 	uint64_t calls;
 };
 
 struct loading {
-	struct query *query;
-	const struct categories *categories;
+	const struct trace *trace;
 	struct whatif_job *job;
 	char *refused;
-	struct shape *shapes;
-	size_t shape_count, shape_capacity;
-	struct idmap shape_of_id, work_of_hash, queue_of_hash, lane_of_hash, api_of_hash;
-	struct idmap queue_of_copy;
+	struct shape *shapes; /* as those of the trace */
+	struct idmap work_of_hash, queue_of_hash, lane_of_hash, api_of_hash, queue_of_copy;
 	struct steps *steps, *marked;
 	struct leaders *leaders;
 };
@@ -35,7 +31,6 @@ struct loading {
 static void loading_done(struct loading *l)
 {
 	free(l->shapes);
-	idmap_done(&l->shape_of_id);
 	idmap_done(&l->work_of_hash);
 	idmap_done(&l->queue_of_hash);
 	idmap_done(&l->lane_of_hash);
@@ -116,45 +111,39 @@ static int find_work(
 	return job->works[job->work_count++].name ? 0 : -ENOMEM;
 }
 
-static int find_queue(struct loading *l, struct shape *shape, int64_t queue_id)
+static int find_lane(struct loading *l, int64_t process_id, int64_t gpu_id, uint32_t *ret)
 {
-	int64_t of_queue[] = {shape->process_id, queue_id, 0};
-	int64_t of_lane[] = {shape->process_id, shape->gpu_id};
-
-	shape->queue = number_of(&l->queue_of_hash, hash_numbers(of_queue, 3));
-	shape->lane = number_of(&l->lane_of_hash, hash_numbers(of_lane, 2));
-	return shape->queue == WHATIF_NONE || shape->lane == WHATIF_NONE ? -ENOMEM : 0;
+	*ret = number_of(&l->lane_of_hash, hash_numbers((int64_t[]){process_id, gpu_id}, 2));
+	return *ret == WHATIF_NONE ? -ENOMEM : 0;
 }
 
-static int add_shape(struct loading *l, const struct query_rows *rows)
+static int set_shape(struct loading *l, const struct trace_shape *from, struct shape *ret)
 {
-	int64_t key[7];
-	uint32_t *at = idmap_at(&l->shape_of_id, query_integer(rows, 0));
-	struct shape shape = {
-		.process_id = query_integer(rows, 1), .gpu_id = query_integer(rows, 2)};
-	enum category_class class = categories_of(l->categories, query_integer(rows, 4))->class;
+	int64_t key[1 + TRACE_SIZES] = {from->kernel_id};
+	int64_t queue[] = {from->process_id, from->queue_id, 0};
 	int r;
 
-	if (!at || GROW(l->shapes, l->shape_count, l->shape_capacity))
-		return -ENOMEM;
-	*at = (uint32_t)l->shape_count;
-	for (int i = 0; i < 7; i++)
-		key[i] = query_integer(rows, 4 + i);
-	r = find_work(l, hash_numbers(key, 7), query_text(rows, 11),
-		class == CATEGORY_COMMUNICATION, &shape.work);
-	if (!r)
-		r = find_queue(l, &shape, query_integer(rows, 3));
-	l->shapes[l->shape_count++] = shape;
-	return r;
+	ret->work = WHATIF_NONE;
+	if (!from->kernel)
+		return 0;
+	memcpy(key + 1, from->size, sizeof(from->size));
+	r = find_work(l, hash_numbers(key, 1 + TRACE_SIZES), from->kernel->name,
+		from->category->class == CATEGORY_COMMUNICATION, &ret->work);
+	ret->queue = number_of(&l->queue_of_hash, hash_numbers(queue, 3));
+	if (!r && ret->queue == WHATIF_NONE)
+		r = -ENOMEM;
+	return r ? r : find_lane(l, from->process_id, from->gpu_id, &ret->lane);
 }
 
-static int load_shapes(struct loading *l)
+static int set_shapes(struct loading *l)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(l->query, "whatif_shapes", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0)
-		r = add_shape(l, rows);
+	l->shapes = calloc(l->trace->shape_count + 1, sizeof(*l->shapes));
+	if (!l->shapes)
+		return -ENOMEM;
+	for (size_t i = 0; i < l->trace->shape_count && !r; i++)
+		r = set_shape(l, l->trace->shapes + i, l->shapes + i);
 	return r;
 }
 
@@ -180,26 +169,25 @@ static int add_op(struct loading *l, const struct whatif_op *op)
 /* Processes are not known yet, so an operation has the index of its shape. */
 static int load_dispatches(struct loading *l)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(l->query, "whatif_dispatches", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
-		uint32_t at = idmap_find(&l->shape_of_id, query_integer(rows, 0));
+	QUERY_EACH (r, l->trace->query, "whatif_dispatches", rows) {
+		size_t at = trace_shape(l->trace, query_integer(rows, 0));
 		struct whatif_op op = {.start = query_integer(rows, 2), .operation = WHATIF_NONE};
-		struct shape *shape = at == IDMAP_NONE ? NULL : l->shapes + at;
+		struct shape *shape = l->shapes + at;
 
-		r = 0;
-		if (!shape || query_is_null(rows, 2) || query_integer(rows, 3) < 0)
+		if (at == l->trace->shape_count || shape->work == WHATIF_NONE ||
+			query_is_null(rows, 2) || query_integer(rows, 3) < 0)
 			continue;
 		op.end = wrap_plus(op.start, query_integer(rows, 3));
 		op.submit = query_is_null(rows, 4) ? WHATIF_UNKNOWN
 						   : wrap_minus(op.start, query_integer(rows, 4));
-		op.call = query_is_null(rows, 5)
-				  ? 0
-				  : host_call_key(shape->process_id, query_integer(rows, 5));
+		op.call = query_is_null(rows, 5) ? 0
+						 : host_call_key(l->trace->shapes[at].process_id,
+							   query_integer(rows, 5));
 		op.sequence = query_integer(rows, 1);
 		op.tid = query_integer(rows, 6);
-		op.process = at;
+		op.process = (uint32_t)at;
 		op.work = shape->work;
 		op.queue = shape->queue;
 		op.lane = shape->lane;
@@ -219,8 +207,7 @@ static int add_copy(struct loading *l, uint32_t process, const struct query_rows
 	int64_t process_id = query_integer(rows, 0);
 	const char *direction = query_text(rows, 5);
 	int64_t work[] = {hash_text(direction), query_integer(rows, 4)};
-	struct shape shape = {.process_id = process_id,
-		.gpu_id = query_integer(rows, query_is_null(rows, 9) ? 8 : 9)};
+	int64_t gpu_id = query_integer(rows, query_is_null(rows, 9) ? 8 : 9);
 	struct whatif_op op = {.start = query_integer(rows, 1),
 		.end = query_integer(rows, 2),
 		.submit = query_is_null(rows, 3) ? WHATIF_UNKNOWN : query_integer(rows, 3),
@@ -239,12 +226,9 @@ static int add_copy(struct loading *l, uint32_t process, const struct query_rows
 		return 0;
 	snprintf(name, sizeof(name), "copy %.20s", direction ? direction : "");
 	r = find_work(l, hash_numbers(work, 2), name, false, &op.work);
-	shape.lane =
-		number_of(&l->lane_of_hash, hash_numbers((int64_t[]){process_id, shape.gpu_id}, 2));
 	op.queue = number_of(&l->queue_of_hash, hash_numbers(queue, 3));
-	op.lane = shape.lane;
 	at = idmap_at(&l->queue_of_copy, hash_numbers((int64_t[]){process_id, op.sequence}, 2));
-	if (r || !at || op.queue == WHATIF_NONE || op.lane == WHATIF_NONE)
+	if (r || !at || op.queue == WHATIF_NONE || find_lane(l, process_id, gpu_id, &op.lane))
 		return -ENOMEM;
 	*at = op.queue;
 	return add_op(l, &op);
@@ -252,10 +236,9 @@ static int add_copy(struct loading *l, uint32_t process, const struct query_rows
 
 static int load_copies(struct loading *l)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(l->query, "whatif_copies", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, l->trace->query, "whatif_copies", rows) {
 		uint32_t process = idmap_find(&l->job->process_of_id, query_integer(rows, 0));
 
 		r = process == IDMAP_NONE ? 0 : add_copy(l, process, rows);
@@ -267,19 +250,21 @@ static int load_copies(struct loading *l)
 
 static int find_leaders(struct loading *l)
 {
-	CLEANUP(free_p) struct leaders_sum *sums = calloc(l->shape_count + 1, sizeof(*sums));
+	const struct trace *trace = l->trace;
+	CLEANUP(free_p) struct leaders_sum *sums = calloc(trace->shape_count + 1, sizeof(*sums));
 	struct whatif_job *job = l->job;
 	size_t capacity = 0;
 	int r;
 
 	if (!sums)
 		return -ENOMEM;
-	for (size_t i = 0; i < l->shape_count; i++)
-		sums[i] = (struct leaders_sum){.process_id = l->shapes[i].process_id,
+	for (size_t i = 0; i < trace->shape_count; i++)
+		sums[i] = (struct leaders_sum){.process_id = trace->shapes[i].process_id,
 			.total_ns = l->shapes[i].total_ns,
 			.calls = l->shapes[i].calls,
-			.is_communication = job->works[l->shapes[i].work].is_communication};
-	r = leaders_new_of(l->query, sums, l->shape_count, l->steps, &l->leaders);
+			.is_communication =
+				trace->shapes[i].category->class == CATEGORY_COMMUNICATION};
+	r = leaders_new_of(trace, sums, trace->shape_count, l->steps, &l->leaders);
 	for (size_t i = 0; !r && i < l->leaders->count; i++) {
 		const struct leader *leader = l->leaders->at + i;
 		uint32_t *at;
@@ -303,7 +288,7 @@ static int find_tools(struct loading *l)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	struct whatif_job *job = l->job;
-	int r = query_ask(l->query, "whatif_imported", &rows);
+	int r = query_ask(l->trace->query, "whatif_imported", &rows);
 
 	while (!r && (r = query_next(rows)) > 0) {
 		uint32_t process = idmap_find(&job->process_of_id, query_integer(rows, 0));
@@ -325,7 +310,8 @@ static void keep_leaders(struct loading *l)
 	for (size_t i = 0; i < job->op_count; i++) {
 		struct whatif_op op = job->ops[i];
 
-		op.process = idmap_find(&job->process_of_id, l->shapes[op.process].process_id);
+		op.process =
+			idmap_find(&job->process_of_id, l->trace->shapes[op.process].process_id);
 		if (op.process != IDMAP_NONE)
 			job->ops[kept++] = op;
 	}
@@ -397,11 +383,10 @@ static int keep_stream(struct whatif_job *job, int64_t call, int64_t stream)
 
 static int load_calls(struct loading *l)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	struct whatif_job *job = l->job;
-	int r = query_ask(l->query, "whatif_calls", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, l->trace->query, "whatif_calls", rows) {
 		uint32_t process = idmap_find(&job->process_of_id, query_integer(rows, 1));
 		const char *api = query_text(rows, 6) ? query_text(rows, 6) : "";
 		int64_t stream[] = {query_integer(rows, 1), query_integer(rows, 5)};
@@ -418,7 +403,6 @@ static int load_calls(struct loading *l)
 			.kind = kind_of(api),
 			.api = number_of(&l->api_of_hash, hash_text(api))};
 
-		r = 0;
 		if (process == IDMAP_NONE || call.end < call.start)
 			continue;
 		if (call.api == WHATIF_NONE)
@@ -463,7 +447,7 @@ static int load_signals(struct loading *l)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	struct whatif_job *job = l->job;
-	int r = query_ask(l->query, "whatif_signals", &rows);
+	int r = query_ask(l->trace->query, "whatif_signals", &rows);
 
 	while (!r && (r = query_next(rows)) > 0) {
 		int64_t signal[] = {query_integer(rows, 0), hash_text(query_text(rows, 3)), true};
@@ -709,23 +693,22 @@ static int connect_peers(struct whatif_job *job)
 	return 0;
 }
 
-int whatif_job_new(struct query *query, const struct categories *categories,
-	char refused[WHATIF_REASON_BYTES], struct whatif_job **ret)
+int whatif_job_new(
+	const struct trace *trace, char refused[WHATIF_REASON_BYTES], struct whatif_job **ret)
 {
 	CLEANUP(whatif_job_free_p) struct whatif_job *job = calloc(1, sizeof(*job));
 	CLEANUP(loading_done)
-	struct loading l = {
-		.query = query, .categories = categories, .job = job, .refused = refused};
+	struct loading l = {.trace = trace, .job = job, .refused = refused};
 	struct collectives_filter filter = {0};
 	char error[QUERY_ERROR_BYTES];
-	int r = job ? load_shapes(&l) : -ENOMEM;
+	int r = job ? set_shapes(&l) : -ENOMEM;
 
 	if (!r)
 		r = load_dispatches(&l);
 	if (!r)
-		r = steps_new(query, NULL, error, &l.steps);
+		r = steps_new(trace, NULL, error, &l.steps);
 	if (!r)
-		r = steps_new_marked(query, NULL, error, &l.marked);
+		r = steps_new_marked(trace->query, NULL, error, &l.marked);
 	if (!r)
 		r = find_leaders(&l);
 	if (!r)
@@ -742,7 +725,7 @@ int whatif_job_new(struct query *query, const struct categories *categories,
 		r = load_signals(&l);
 	filter.leaders = l.leaders;
 	if (!r)
-		r = collectives_new(query, categories, &filter, &job->collectives);
+		r = collectives_new(trace, &filter, &job->collectives);
 	if (r == -E2BIG) { /* @refused says so */
 		*ret = TAKE(job);
 		return 0;

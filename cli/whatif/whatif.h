@@ -198,8 +198,8 @@ struct whatif {
  * Reads the leading processes. Returns 0, or -errno with the reason in query_error(), except for
  * -ENOMEM. Sets @refused if there are too many operations, or none.
  */
-int whatif_job_new(struct query *query, const struct categories *categories,
-	char refused[WHATIF_REASON_BYTES], struct whatif_job **ret);
+int whatif_job_new(
+	const struct trace *trace, char refused[WHATIF_REASON_BYTES], struct whatif_job **ret);
 void whatif_job_free_p(struct whatif_job **job);
 
 /*

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cli/trace/kernels/category_file.h"
+#include "cli/trace/category_file.h"
 #include "collectord/service/config.h"
 #include "collectord/loop/sessions/control_memory.h"
 #include "proto/settings/selection.h"

@@ -40,16 +40,14 @@ static bool begins(const char *text, const char *prefix)
 
 static int read_ledger(struct query *query, struct completeness *c)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "ledger", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "ledger", rows) {
 		uint64_t *const sums[] = {&c->dispatched, &c->skipped, &c->stored, &c->untimed,
 			&c->outstanding, &c->dropped, &c->torn, &c->pending};
 
 		for (int i = 0; i < 8; i++)
 			*sums[i] += (uint64_t)query_integer(rows, i + 2);
-		r = 0;
 	}
 	return r;
 }
@@ -71,7 +69,8 @@ static int read_imports(struct query *query, struct completeness *c)
 	return 0;
 }
 
-/* Must count as the collector does (collectord/ingest/completeness/verdict.c), so that both print the same. */
+/* Must count as the collector does (collectord/ingest/completeness/verdict.c), so that both print
+ * the same. */
 static void add_loss(struct verdict *v, const char *reason, uint64_t count)
 {
 	struct completeness *c = &v->counts;
@@ -93,24 +92,21 @@ static void add_loss(struct verdict *v, const char *reason, uint64_t count)
 
 static int read_losses(struct query *query, struct verdict *v)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "loss_reasons", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "loss_reasons", rows) {
 		const char *reason = query_text(rows, 0) ? query_text(rows, 0) : "";
 
 		add_loss(v, reason, (uint64_t)query_integer(rows, 1));
-		r = 0;
 	}
 	return r;
 }
 
 static int read_places(struct query *query, struct verdict *v)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "loss_places", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "loss_places", rows) {
 		struct completeness_place place = {
 			.processes = (uint64_t)query_integer(rows, 1),
 			.has_rank = !query_is_null(rows, 2),
@@ -123,17 +119,15 @@ static int read_places(struct query *query, struct verdict *v)
 
 		completeness_locate(
 			&v->counts, query_text(rows, 0) ? query_text(rows, 0) : "", &place);
-		r = 0;
 	}
 	return r;
 }
 
 static int read_skipped(struct query *query, struct verdict *v)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "skipped", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "skipped", rows) {
 		const char *name = query_text(rows, 0) ? query_text(rows, 0) : "";
 		uint64_t count = (uint64_t)query_integer(rows, 1);
 
@@ -141,7 +135,6 @@ static int read_skipped(struct query *query, struct verdict *v)
 			v->counts.untimed_by_mode = count;
 		else
 			completeness_add(&v->counts.skipped_by, keep_name(v, name), count);
-		r = 0;
 	}
 	return r;
 }

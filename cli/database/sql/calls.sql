@@ -84,7 +84,3 @@ WHERE graph_exec IS NOT NULL AND result = 0 ORDER BY 1;
 -- query graph_nodes
 -- Every dispatch, with the call that caused it and its place among those of that call.
 SELECT shape_id, call, node FROM rtl_dispatch;
-
--- query graph_shapes
--- The process, kernel and size of each shape.
-SELECT id, process_id, kernel_id, workgroupX, workgroupY, workgroupZ, gridX, gridY, gridZ FROM rtl_shape;

@@ -11,24 +11,11 @@ SELECT id, name, symbol FROM rtl_kernel ORDER BY id;
 SELECT category, collective, pattern FROM rtl_category ORDER BY position;
 
 -- query shapes
--- What dispatches repeat; sorted, so that an id is found by its place.
-SELECT id, process_id, gpuId, kernel_id FROM rtl_shape ORDER BY id;
-
--- query queue_shapes
--- What dispatches repeat, by id, and how many dispatches its queue has.
-SELECT h.id, h.process_id, h.gpuId, h.queueId, h.kernel_id, coalesce(q.stored, 0)
+-- What dispatches repeat, sorted by id: queue, kernel and size, and how many dispatches the queue has.
+SELECT h.id, h.process_id, h.gpuId, h.queueId, h.kernel_id, coalesce(q.stored, 0),
+	h.workgroupX, h.workgroupY, h.workgroupZ, h.gridX, h.gridY, h.gridZ
 FROM rtl_shape h LEFT JOIN rtl_queue q ON q.process_id = h.process_id AND q.queueId = h.queueId
 ORDER BY h.id;
-
--- query launch_shapes
--- What dispatches repeat, with the queue that it is launched into.
-SELECT h.id, h.process_id, h.queueId, s.string
-FROM rtl_shape h JOIN rocpd_string s ON s.id = h.kernel_id ORDER BY h.id;
-
--- query pace_shapes
--- What dispatches repeat, with the amount of work that is launched.
-SELECT id, process_id, gpuId, kernel_id, workgroupX, workgroupY, workgroupZ, gridX, gridY, gridZ FROM rtl_shape
-ORDER BY id;
 
 -- query dispatch_ids
 -- The first and the last row of the dispatches; there are no gaps worth mentioning.

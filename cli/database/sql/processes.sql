@@ -31,19 +31,17 @@ SELECT EXISTS (SELECT 1 FROM rtl_session WHERE exit_status <> 0)
 -- How processes ended: each status once, 128 and the signal's number where one ended it.
 SELECT DISTINCT exit_status FROM rtl_process WHERE exit_status IS NOT NULL ORDER BY 1;
 
--- query ranks_in_order
--- Processes by rank.
-SELECT id, rank, pid FROM rtl_process ORDER BY rank IS NULL, rank, id;
-
 -- query ranks_by_attempt
--- Processes by rank, of one rank in the order in which they were started, and what they dispatched.
-SELECT p.id, p.rank, p.pid,
-	(SELECT coalesce(sum(dispatched), 0) FROM rtl_queue q WHERE q.process_id = p.id)
-FROM rtl_process p ORDER BY p.rank IS NULL, p.rank, p.attempt, p.start_ns, p.id;
+-- Processes by rank, of one rank in the order in which they were started.
+SELECT id FROM rtl_process ORDER BY rank IS NULL, rank, attempt, start_ns, id;
 
--- query rank_states
--- Processes by id: rank, pid, and how they ended.
-SELECT id, rank, pid, boot_id, ended, exit_status FROM rtl_process ORDER BY id;
+-- query trace_processes
+-- Processes by id: how they ended, whether their host calls were recorded, what they dispatched, and whether what waits
+-- for what was recorded.
+SELECT p.id, p.rank, p.pid, p.boot_id, p.ended, p.exit_status, coalesce(p.mode IN ('hip', 'all'), 0),
+	(SELECT coalesce(sum(dispatched), 0) FROM rtl_queue q WHERE q.process_id = p.id),
+	coalesce(p.mode IN ('hip', 'all', 'barriers'), 0)
+FROM rtl_process p ORDER BY p.id;
 
 -- query replicas
 -- since 12
@@ -74,14 +72,6 @@ ORDER BY p.rank IS NULL, p.rank, p.id, r.from_ns;
 -- The GPUs that processes saw.
 SELECT gpuId, kfd_node, kfd_gpu_id, domain, bdf, unique_id, partition, gfx, name
 FROM rtl_gpu ORDER BY gpuId;
-
--- query gpus_used
--- Which GPUs were used; the first column stands for "any process".
-SELECT DISTINCT 0, gpuId FROM rtl_shape ORDER BY gpuId;
-
--- query lanes
--- Which process used which GPU.
-SELECT DISTINCT process_id, gpuId FROM rtl_shape ORDER BY process_id, gpuId;
 
 -- query unfollowed
 -- Processes that have queues in no count, and what each says of its front end.

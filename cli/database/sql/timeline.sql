@@ -1,11 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- What the lanes of a time line are made of.
 
--- query timeline_ranks
--- Every process by id; whether its host calls were recorded; whether what waits for what was.
-SELECT id, rank, coalesce(mode IN ('hip', 'all'), 0), coalesce(mode IN ('hip', 'all', 'barriers'), 0)
-FROM rtl_process ORDER BY id;
-
 -- query timeline_dispatches
 -- Every dispatch, in the order of the file. submit: ns before start, or the time where start is NULL.
 SELECT shape_id, start, duration, submit, call, node FROM rtl_dispatch;

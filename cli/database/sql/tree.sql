@@ -28,11 +28,6 @@ SELECT process_id, id, parent, tid, api_id, start_ns, end_ns, marker FROM rtl_ca
 SELECT process_id, id, parent, tid, kind, text_id, start_ns, end_ns FROM rtl_marker_base
 WHERE kind <> 'mark' ORDER BY process_id, id;
 
--- query tree_kernels
--- Kernels, and the first one of the same name: symbols may differ where names do not.
-SELECT k.id, min(k.id) OVER (PARTITION BY s.string)
-FROM rtl_kernel_base k JOIN rocpd_string s ON s.id = k.id ORDER BY k.id;
-
 -- query tree_dispatches
 -- Every dispatch with what it hangs on, in the order of the file: no join, no sort.
 SELECT shape_id, start, duration, submit, tid, marker, call FROM rtl_dispatch;

@@ -1,12 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- What a job is replayed from.
 
--- query whatif_shapes
--- What dispatches repeat: the queue, the amount of work that is launched, and the kernel.
-SELECT h.id, h.process_id, h.gpuId, h.queueId, h.kernel_id, h.workgroupX, h.workgroupY, h.workgroupZ,
-	h.gridX, h.gridY, h.gridZ, s.string
-FROM rtl_shape h JOIN rocpd_string s ON s.id = h.kernel_id ORDER BY h.id;
-
 -- query whatif_dispatches
 -- Every dispatch, in the order of the file. submit: ns before start.
 SELECT shape_id, seq, start, duration, submit, call, tid FROM rtl_dispatch;

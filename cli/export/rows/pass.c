@@ -9,7 +9,6 @@
 #include "cli/base/message.h"
 #include "cli/base/progress.h"
 #include "cli/base/wrapping.h"
-#include "cli/trace/kernels/categories.h"
 #include "cli/trace/kernels/graph_replays.h"
 #include "proto/base/cleanup.h"
 
@@ -468,22 +467,21 @@ static int count_outstanding(struct pass *pass, const struct query_rows *row)
 
 static int load_graphs(struct pass *pass)
 {
-	CLEANUP(categories_free_p) struct categories *categories = NULL;
+	CLEANUP(trace_free_p) struct trace *trace = NULL;
 	char error[QUERY_ERROR_BYTES] = "";
-	int r = categories_new(pass->source->query, NULL, error, &categories);
+	int r = trace_open(pass->source->query, NULL, error, &trace);
 
 	if (*error)
 		say("%s", error);
-	return r ? r : graph_replays_load(pass->source->query, categories, &pass->graphs);
+	return r ? r : graph_replays_load(trace, true, &pass->graphs);
 }
 
 static int give_rows(struct pass *pass, const char *question,
 	int (*give)(struct pass *pass, const struct query_rows *row))
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(pass->source->query, question, &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0)
+	QUERY_EACH (r, pass->source->query, question, rows)
 		r = give(pass, rows);
 	return r;
 }

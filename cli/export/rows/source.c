@@ -224,10 +224,9 @@ static int mark_communication(struct export_source *source, const struct query_r
 static int load(struct export_source *source, const char *question,
 	int (*add)(struct export_source *source, const struct query_rows *row))
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(source->query, question, &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0)
+	QUERY_EACH (r, source->query, question, rows)
 		r = add(source, rows);
 	return r;
 }

@@ -6,7 +6,7 @@
 
 #include "cli/run/job/run_export.h"
 #include "cli/run/job/selection_options.h"
-#include "cli/trace/kernels/category_file.h"
+#include "cli/trace/category_file.h"
 #include "cli/base/options.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"

@@ -9,7 +9,6 @@
 #include "cli/trace/kernels/host_call_key.h"
 #include "proto/base/cleanup.h"
 
-#define DIMENSIONS     6 /* work-group and grid, in work-items */
 /*
  * Limit for all executable graphs together: some thousand graphs of some thousand calls. A forged
  * file may name more than there is memory for; its further graphs have no calls.
@@ -23,20 +22,14 @@ struct graph_kernel {
 	uint32_t unit;
 	uint64_t stream; /* from which it was captured */
 	bool has_size;
-	int64_t size[DIMENSIONS];
+	int64_t size[TRACE_SIZES];
 };
 
 /* A communication kernel among the dispatches of an executable graph. */
 struct graph_node {
 	uint32_t exec, place;
 	int64_t node; /* its position among all dispatches of a replay */
-	int64_t size[DIMENSIONS];
-};
-
-struct shape {
-	int64_t process;
-	bool is_communication;
-	int64_t size[DIMENSIONS];
+	int64_t size[TRACE_SIZES];
 };
 
 void graph_replays_done(struct graph_replays *g)
@@ -113,7 +106,7 @@ static int add_kernel(struct graph_replays *g, const struct query_rows *rows, ui
 		(*unit + 1 < g->unit_count && g->units[*unit + 1].launch_id == launch_id))
 		return 0;
 	kernel.unit = *unit;
-	for (int i = 0; i < DIMENSIONS; i++) {
+	for (int i = 0; i < TRACE_SIZES; i++) {
 		kernel.size[i] = query_integer(rows, 2 + i);
 		kernel.has_size &= !query_is_null(rows, 2 + i);
 	}
@@ -127,11 +120,10 @@ static int add_kernel(struct graph_replays *g, const struct query_rows *rows, ui
 
 static int load_kernels(struct query *query, struct graph_replays *g)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	uint32_t unit = 0;
-	int r = query_ask(query, "captured_kernels", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0)
+	QUERY_EACH (r, query, "captured_kernels", rows)
 		r = add_kernel(g, rows, &unit);
 	return r;
 }
@@ -286,11 +278,10 @@ static int add_replay(struct making *m, const struct query_rows *rows)
 
 static int load_graphs(struct query *query, struct graph_replays *g)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	CLEANUP(making_done) struct making m = {.g = g};
-	int r = query_ask(query, "graph_calls", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "graph_calls", rows) {
 		switch (query_integer(rows, 1)) {
 		case MADE:
 			r = add_exec(&m, rows);
@@ -313,57 +304,19 @@ static int64_t node_key(uint32_t exec, int64_t node)
 	return (int64_t)((uint64_t)exec << 32 | (uint32_t)node);
 }
 
-struct reading {
-	struct graph_replays *g;
-	struct shape *shapes;
-	size_t shape_count, shape_capacity;
-	struct idmap shape_of_id;
-};
-
-static void node_reading_done(struct reading *reading)
+static int read_node(
+	const struct trace *trace, struct graph_replays *g, const struct query_rows *rows)
 {
-	free(reading->shapes);
-	idmap_done(&reading->shape_of_id);
-}
-
-static int load_shapes(
-	struct query *query, const struct categories *categories, struct reading *reading)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "graph_shapes", &rows);
-
-	while (!r && (r = query_next(rows)) > 0) {
-		uint32_t *at = idmap_at(&reading->shape_of_id, query_integer(rows, 0));
-		struct shape shape = {
-			.process = query_integer(rows, 1),
-			.is_communication =
-				categories_of(categories, query_integer(rows, 2))->class ==
-				CATEGORY_COMMUNICATION,
-		};
-
-		r = 0;
-		for (int i = 0; i < DIMENSIONS; i++)
-			shape.size[i] = query_integer(rows, 3 + i);
-		if (!at || GROW(reading->shapes, reading->shape_count, reading->shape_capacity))
-			return -ENOMEM;
-		*at = (uint32_t)reading->shape_count;
-		reading->shapes[reading->shape_count++] = shape;
-	}
-	return r;
-}
-
-static int read_node(struct reading *reading, const struct query_rows *rows)
-{
-	struct graph_replays *g = reading->g;
-	uint32_t shape_at = idmap_find(&reading->shape_of_id, query_integer(rows, 0));
-	const struct shape *shape = shape_at == IDMAP_NONE ? NULL : reading->shapes + shape_at;
+	size_t shape_at = trace_shape(trace, query_integer(rows, 0));
+	const struct trace_shape *shape = trace->shapes + shape_at;
 	int64_t node = query_integer(rows, 2);
 	uint32_t replay, exec, *at;
 
-	if (!shape || !shape->is_communication || query_is_null(rows, 1) || query_is_null(rows, 2))
+	if (shape_at == trace->shape_count || shape->category->class != CATEGORY_COMMUNICATION ||
+		query_is_null(rows, 1) || query_is_null(rows, 2))
 		return 0;
 	replay = idmap_find(
-		&g->replay_of_call, host_call_key(shape->process, query_integer(rows, 1)));
+		&g->replay_of_call, host_call_key(shape->process_id, query_integer(rows, 1)));
 	if (replay == IDMAP_NONE)
 		return 0;
 	exec = g->replays[replay].exec;
@@ -389,17 +342,12 @@ static int compare_nodes(const void *a, const void *b)
 	return (x->node > y->node) - (x->node < y->node);
 }
 
-static int load_nodes(
-	struct query *query, const struct categories *categories, struct graph_replays *g)
+static int load_nodes(const struct trace *trace, struct graph_replays *g)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	CLEANUP(node_reading_done) struct reading reading = {.g = g};
-	int r = load_shapes(query, categories, &reading);
+	int r = 0;
 
-	if (!r)
-		r = query_ask(query, "graph_nodes", &rows);
-	while (!r && (r = query_next(rows)) > 0)
-		r = read_node(&reading, rows);
+	QUERY_EACH (r, trace->query, "graph_nodes", rows)
+		r = read_node(trace, g, rows);
 	if (r)
 		return r;
 	if (g->node_count)
@@ -427,7 +375,7 @@ struct candidate {
 static int compare_candidates(const void *a, const void *b)
 {
 	const struct candidate *x = a, *y = b;
-	int order = memcmp(x->size, y->size, DIMENSIONS * sizeof(*x->size));
+	int order = memcmp(x->size, y->size, TRACE_SIZES * sizeof(*x->size));
 
 	return order ? order : (x->order > y->order) - (x->order < y->order);
 }
@@ -474,9 +422,9 @@ static bool assign_nodes(struct candidate *captured, struct candidate *nodes, ui
 	for (uint32_t i = 0; i < n; i++) {
 		const struct candidate *a = captured + i, *before = i ? a - 1 : a;
 
-		if (memcmp(a->size, nodes[i].size, DIMENSIONS * sizeof(*a->size)) ||
+		if (memcmp(a->size, nodes[i].size, TRACE_SIZES * sizeof(*a->size)) ||
 			(a->stream != before->stream &&
-				!memcmp(a->size, before->size, DIMENSIONS * sizeof(*a->size))))
+				!memcmp(a->size, before->size, TRACE_SIZES * sizeof(*a->size))))
 			return false;
 	}
 	return true;
@@ -503,16 +451,15 @@ static int tell(struct graph_replays *g, struct graph_exec *exec)
 	return 0;
 }
 
-int graph_replays_load(
-	struct query *query, const struct categories *categories, struct graph_replays *ret)
+int graph_replays_load(const struct trace *trace, bool has_nodes, struct graph_replays *ret)
 {
-	int r = load_captured(query, ret);
+	int r = load_captured(trace->query, ret);
 
 	if (!r && ret->unit_count)
-		r = load_graphs(query, ret);
-	if (!r && ret->replay_count && categories)
-		r = load_nodes(query, categories, ret);
-	for (size_t i = 0; i < ret->exec_count && !r && categories; i++)
+		r = load_graphs(trace->query, ret);
+	if (!r && ret->replay_count && has_nodes)
+		r = load_nodes(trace, ret);
+	for (size_t i = 0; i < ret->exec_count && !r && has_nodes; i++)
 		r = tell(ret, ret->execs + i);
 	return r;
 }

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "cli/database/query.h"
-#include "cli/trace/kernels/categories.h"
 #include "cli/trace/id_map.h"
+#include "cli/trace/trace.h"
 
 #define GRAPH_NONE UINT32_MAX
 
@@ -58,10 +58,9 @@ struct graph_replays {
 
 /*
  * Returns 0, or -errno with the reason in query_error(), except for -ENOMEM. A zeroed struct is
- * empty. With @categories NULL the dispatches are not read, and no node is assigned.
+ * empty. Unless @has_nodes, the dispatches are not read, and no node is assigned.
  */
-int graph_replays_load(
-	struct query *query, const struct categories *categories, struct graph_replays *ret);
+int graph_replays_load(const struct trace *trace, bool has_nodes, struct graph_replays *ret);
 void graph_replays_done(struct graph_replays *replays);
 
 /* Returns the index of @call_id among the captured calls, or GRAPH_NONE. */

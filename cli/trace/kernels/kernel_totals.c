@@ -18,7 +18,6 @@ struct measure_ranges {
 	struct idmap name_of; /* keyed by process and id */
 };
 
-
 static void ranges_done(struct measure_ranges *ranges)
 {
 	idmap_done(&ranges->name_of);
@@ -40,17 +39,15 @@ static int add_name(struct measure *m, const char *text)
 static int load_texts(struct query *query, const struct step_names *steps, struct measure *m,
 	struct idmap *name_of_text)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "range_texts", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "range_texts", rows) {
 		int64_t id = query_integer(rows, 0), name = step_names_name(steps, id);
 		const char *text = step_names_text(steps, name);
 		uint32_t *at = idmap_at(name_of_text, name), value;
 
 		if (!at)
 			return -ENOMEM;
-		r = 0;
 		if (*at == IDMAP_NONE) {
 			*at = (uint32_t)m->marker_count;
 			r = add_name(m, text ? text : query_text(rows, 1));
@@ -66,7 +63,6 @@ static int load_texts(struct query *query, const struct step_names *steps, struc
 static int load_ranges(struct query *query, const regex_t *steps, struct measure *measure,
 	struct measure_ranges *ret)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	CLEANUP(step_names_done) struct step_names names = {0};
 	CLEANUP(idmap_done) struct idmap name_of_text = {0};
 	int r = add_name(measure, "(no range)");
@@ -77,9 +73,7 @@ static int load_ranges(struct query *query, const regex_t *steps, struct measure
 		r = step_names_load(query, steps, &names);
 	if (!r)
 		r = load_texts(query, &names, measure, &name_of_text);
-	if (!r)
-		r = query_ask(query, "tree_markers", &rows);
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "tree_markers", rows) {
 		uint32_t *at = idmap_at(&ret->name_of,
 			host_call_key(query_integer(rows, 0), query_integer(rows, 1)));
 		uint32_t name = idmap_find(&name_of_text, query_integer(rows, 5));
@@ -87,7 +81,6 @@ static int load_ranges(struct query *query, const regex_t *steps, struct measure
 		if (!at)
 			return -ENOMEM;
 		*at = name == IDMAP_NONE ? MEASURE_LOST_MARKER : name;
-		r = 0;
 	}
 	return r;
 }
@@ -106,12 +99,9 @@ static uint32_t find_range(const struct measure_ranges *ranges, int64_t process_
 enum { D_SHAPE, D_START, D_DURATION, D_CALL, D_MARKER };
 
 struct pass {
-	struct query *query;
+	const struct trace *trace; /* the first cells are its shapes */
 	struct measure *measure;
 	const struct measure_options *options;
-	int64_t *shape_ids; /* of the first cells, sorted */
-	size_t shape_count, shape_capacity;
-	size_t *gpu_of_lane;
 	/*
 	 * Indexed like GPUs: it has more than one lane; for other GPUs the sums are those of the
 	 * lane.
@@ -119,13 +109,10 @@ struct pass {
 	bool *is_shared;
 	struct measure_ranges ranges;
 	struct idmap cell_of; /* keyed by shape and range */
-	bool is_dense;	      /* id minus the first id is the index */
 };
 
 static void pass_done(struct pass *pass)
 {
-	free(pass->shape_ids);
-	free(pass->gpu_of_lane);
 	free(pass->is_shared);
 	ranges_done(&pass->ranges);
 	idmap_done(&pass->cell_of);
@@ -150,10 +137,6 @@ void measure_free_p(struct measure **measure)
 
 	if (!m)
 		return;
-	for (size_t i = 0; i < m->kernel_count; i++) {
-		free(m->kernels[i].name);
-		free(m->kernels[i].symbol);
-	}
 	free(m->kernels);
 	for (size_t i = 0; i < m->cell_count; i++)
 		durations_done(&m->cells[i].durations);
@@ -169,99 +152,88 @@ void measure_free_p(struct measure **measure)
 	*measure = NULL;
 }
 
-/* Appends a lane unless it is the last of @lanes: the rows are sorted. */
-static int add_lane(struct measure_lane **lanes, size_t *count, int64_t process_id, int64_t gpu_id)
+static int make_lanes(size_t count, struct measure_lane **ret)
 {
-	struct measure_lane *grown = *lanes;
+	*ret = calloc(count + 1, sizeof(**ret));
+	for (size_t i = 0; i < count && *ret; i++) {
+		intervals_init(&(*ret)[i].set, INTERVALS_HELD_MAX);
+		intervals_init(&(*ret)[i].work, INTERVALS_HELD_MAX);
+	}
+	return *ret ? 0 : -ENOMEM;
+}
 
-	if (*count && grown[*count - 1].process_id == process_id &&
-		grown[*count - 1].gpu_id == gpu_id)
-		return 0;
-	grown = grow_by_one(grown, *count, sizeof(*grown));
-	if (!grown)
+/* One for each lane of the trace, and one for each of its GPUs. */
+static int load_lanes(struct pass *pass)
+{
+	const struct trace *trace = pass->trace;
+	struct measure *m = pass->measure;
+
+	pass->is_shared = calloc(trace->gpu_count + 1, sizeof(bool));
+	if (!pass->is_shared || make_lanes(trace->lane_count, &m->lanes) ||
+		make_lanes(trace->gpu_count, &m->gpus))
 		return -ENOMEM;
-	*lanes = grown;
-	grown[*count] = (struct measure_lane){.process_id = process_id, .gpu_id = gpu_id};
-	intervals_init(&grown[*count].set, INTERVALS_HELD_MAX);
-	intervals_init(&grown[(*count)++].work, INTERVALS_HELD_MAX);
+	m->lane_count = trace->lane_count;
+	m->gpu_count = trace->gpu_count;
+	for (size_t i = 0; i < m->gpu_count; i++)
+		m->gpus[i].gpu_id = trace->gpus[i];
+	for (size_t i = 0; i < m->lane_count; i++) {
+		const struct trace_lane *lane = trace->lanes + i;
+
+		m->lanes[i].process_id = lane->process_id;
+		m->lanes[i].gpu_id = lane->gpu_id;
+		pass->is_shared[lane->gpu] = i && m->gpus[lane->gpu].calls;
+		m->gpus[lane->gpu].calls++;
+	}
+	for (size_t i = 0; i < m->gpu_count; i++)
+		m->gpus[i].calls = 0;
 	return 0;
-}
-
-static int load_lanes(
-	struct query *query, const char *name, struct measure_lane **lanes, size_t *count)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, name, &rows);
-
-	while (!r && (r = query_next(rows)) > 0)
-		r = add_lane(lanes, count, query_integer(rows, 0), query_integer(rows, 1));
-	return r;
-}
-
-static struct measure_lane *find_lane(
-	struct measure_lane *lanes, size_t count, int64_t process_id, int64_t gpu_id)
-{
-	size_t at = PARTITION_POINT(count, i,
-		lanes[i].process_id < process_id ||
-			(lanes[i].process_id == process_id && lanes[i].gpu_id < gpu_id));
-
-	if (at < count && lanes[at].process_id == process_id && lanes[at].gpu_id == gpu_id)
-		return lanes + at;
-	return NULL;
 }
 
 const struct measure_lane *measure_find_lane(
 	const struct measure *measure, int64_t process_id, int64_t gpu_id)
 {
-	return find_lane(measure->lanes, measure->lane_count, process_id, gpu_id);
+	const struct measure_lane *lanes = measure->lanes;
+	size_t at = PARTITION_POINT(measure->lane_count, i,
+		lanes[i].process_id < process_id ||
+			(lanes[i].process_id == process_id && lanes[i].gpu_id < gpu_id));
+
+	if (at < measure->lane_count && lanes[at].process_id == process_id &&
+		lanes[at].gpu_id == gpu_id)
+		return lanes + at;
+	return NULL;
 }
 
-static int add_shape(struct pass *pass, const struct query_rows *rows)
+static int load_cells(struct pass *pass)
 {
+	const struct trace *trace = pass->trace;
 	struct measure *m = pass->measure;
-	int64_t process_id = query_integer(rows, 1), gpu_id = query_integer(rows, 2);
-	const struct measure_lane *lane = measure_find_lane(m, process_id, gpu_id);
-	const struct categories *categories = pass->options->categories;
 
-	if (!lane) /* lanes are sorted by these numbers */
-		return query_damaged(pass->query, "a process or a GPU is not a number");
-	if (GROW(pass->shape_ids, pass->shape_count, pass->shape_capacity) ||
-		GROW(m->cells, m->cell_count, m->cell_capacity))
+	m->cells = calloc(trace->shape_count + 1, sizeof(*m->cells));
+	if (!m->cells)
 		return -ENOMEM;
-	pass->shape_ids[pass->shape_count++] = query_integer(rows, 0);
-	m->cells[m->cell_count++] = (struct measure_cell){
-		.process_id = process_id,
-		.gpu_id = gpu_id,
-		.queue_id = query_integer(rows, 3),
-		.kernel_id = query_integer(rows, 4),
-		.lane = (size_t)(lane - m->lanes),
-		.host = measure_find_host(m, process_id),
-		.is_communication =
-			categories && categories_of(categories, query_integer(rows, 4))->class ==
-					      CATEGORY_COMMUNICATION,
-	};
+	m->cell_count = trace->shape_count;
+	m->cell_capacity = trace->shape_count + 1;
+	for (size_t i = 0; i < m->cell_count; i++) {
+		const struct trace_shape *shape = trace->shapes + i;
+
+		m->cells[i] = (struct measure_cell){
+			.process_id = shape->process_id,
+			.gpu_id = shape->gpu_id,
+			.queue_id = shape->queue_id,
+			.kernel_id = shape->kernel_id,
+			.lane = shape->lane,
+			.host = measure_find_host(m, shape->process_id),
+			.is_communication = shape->category->class == CATEGORY_COMMUNICATION,
+		};
+	}
 	return 0;
-}
-
-static int load_shapes(struct pass *pass)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(pass->query, "queue_shapes", &rows);
-
-	while (!r && (r = query_next(rows)) > 0)
-		r = add_shape(pass, rows);
-	pass->is_dense = pass->shape_count && (uint64_t)pass->shape_ids[pass->shape_count - 1] -
-							      (uint64_t)pass->shape_ids[0] ==
-						      pass->shape_count - 1;
-	return r;
 }
 
 static struct measure_cell *find_shape(const struct pass *pass, int64_t id)
 {
-	size_t at = pass->is_dense ? (size_t)id - (size_t)pass->shape_ids[0]
-				   : PARTITION_POINT(pass->shape_count, i, pass->shape_ids[i] < id);
+	size_t at = trace_shape(pass->trace, id);
 
-	return at < pass->shape_count && pass->shape_ids[at] == id ? pass->measure->cells + at : NULL;
+	return at < pass->trace->shape_count ? pass->measure->cells + at : NULL;
 }
 
 /*
@@ -289,27 +261,6 @@ static struct measure_cell *find_cell(
 	cell.durations = (struct durations){0};
 	m->cells[m->cell_count] = cell;
 	return m->cells + m->cell_count++;
-}
-
-static int load_gpu_of_lane(struct pass *pass)
-{
-	struct measure *m = pass->measure;
-
-	pass->gpu_of_lane = calloc(m->lane_count + 1, sizeof(size_t));
-	pass->is_shared = calloc(m->gpu_count + 1, sizeof(bool));
-	if (!pass->gpu_of_lane || !pass->is_shared)
-		return -ENOMEM;
-	for (size_t i = 0; i < m->lane_count; i++) {
-		struct measure_lane *gpu = find_lane(m->gpus, m->gpu_count, 0, m->lanes[i].gpu_id);
-
-		if (!gpu) /* GPUs are those of the lanes, sorted by number */
-			return query_damaged(pass->query, "a GPU is not a number");
-		pass->gpu_of_lane[i] = (size_t)(gpu - m->gpus);
-		pass->is_shared[gpu - m->gpus] = gpu->calls++ > 0;
-	}
-	for (size_t i = 0; i < m->gpu_count; i++)
-		m->gpus[i].calls = 0;
-	return 0;
 }
 
 static int lane_add(struct measure_lane *lane, int64_t start, int64_t duration)
@@ -356,7 +307,7 @@ static int add_row(void *context, const int64_t *row, unsigned nulls)
 	if (!cell)
 		return -ENOMEM;
 	lane = m->lanes + cell->lane;
-	gpu = pass->gpu_of_lane[cell->lane];
+	gpu = pass->trace->lanes[cell->lane].gpu;
 	cell->sums.calls++;
 	lane->calls++;
 	m->gpus[gpu].calls++;
@@ -367,7 +318,7 @@ static int add_row(void *context, const int64_t *row, unsigned nulls)
 	r = cell_add(pass, cell, row[D_DURATION]);
 	if (!r)
 		r = lane_add(lane, row[D_START], row[D_DURATION]);
-	if (!r && pass->options->categories && !cell->is_communication)
+	if (!r && pass->options->wants_work && !cell->is_communication)
 		r = intervals_add(
 			&lane->work, row[D_START], wrap_plus(row[D_START], row[D_DURATION]));
 	if (!r && pass->is_shared[gpu])
@@ -377,7 +328,7 @@ static int add_row(void *context, const int64_t *row, unsigned nulls)
 
 static int pass_over_rows(struct pass *pass)
 {
-	return query_fold(pass->query,
+	return query_fold(pass->trace->query,
 		pass->options->by_marker ? "dispatches_in_ranges" : "dispatches", add_row, pass);
 }
 
@@ -398,7 +349,7 @@ static int add_again(void *context, const int64_t *row, unsigned nulls)
 	set = &pass->measure->lanes[shape->lane].work;
 	if (!r && set->limit == SIZE_MAX && !shape->is_communication)
 		r = intervals_add(set, row[D_START], stop);
-	gpu = pass->gpu_of_lane[shape->lane];
+	gpu = pass->trace->lanes[shape->lane].gpu;
 	set = &pass->measure->gpus[gpu].set;
 	if (!r && set->limit == SIZE_MAX && pass->is_shared[gpu])
 		r = intervals_add(set, row[D_START], stop);
@@ -426,7 +377,7 @@ static int measure_again(struct pass *pass)
 	}
 	for (size_t i = 0; i < m->gpu_count; i++)
 		is_needed |= reset_inexact(&m->gpus[i].set);
-	return is_needed ? query_fold(pass->query, "dispatches", add_again, pass) : 0;
+	return is_needed ? query_fold(pass->trace->query, "dispatches", add_again, pass) : 0;
 }
 
 static void finish_lanes(struct measure_lane *lanes, size_t count)
@@ -438,39 +389,7 @@ static void finish_lanes(struct measure_lane *lanes, size_t count)
 	}
 }
 
-/* Copies the sums of lanes to GPUs that only one process used. */
-
 /* ---- kernels of the cells -------------------------------------------------------------- */
-
-
-/* Marks a kernel that is used, until its name is found: in a damaged file it may have no row. */
-#define NAMELESS (MEASURE_NO_KERNEL - 1)
-
-struct named {
-	int64_t id;
-	char *name, *symbol;
-};
-
-struct naming {
-	struct measure *measure;
-	struct named *at;
-	size_t count, capacity;
-	struct idmap kernel_of_id;
-	const struct measure_cell **by_kernel;
-	struct durations_room room;
-};
-
-static void naming_done(struct naming *n)
-{
-	for (size_t i = 0; i < n->count; i++) {
-		free(n->at[i].name);
-		free(n->at[i].symbol);
-	}
-	free(n->at);
-	idmap_done(&n->kernel_of_id);
-	free(n->by_kernel);
-	durations_room_done(&n->room);
-}
 
 void measure_add(struct measure_sums *to, const struct measure_sums *from)
 {
@@ -498,99 +417,41 @@ int measure_percentiles(const struct measure_cell *const *cells, size_t count,
 	return r == -ENODATA ? 0 : r;
 }
 
-/* ---- names ----------------------------------------------------------------------------- */
-
-static int mark_used(struct naming *n)
-{
-	const struct measure *m = n->measure;
-
-	for (size_t i = 0; i < m->cell_count; i++) {
-		uint32_t *at;
-
-		if (!m->cells[i].sums.calls)
-			continue;
-		at = idmap_at(&n->kernel_of_id, m->cells[i].kernel_id);
-		if (!at)
-			return -ENOMEM;
-		*at = NAMELESS;
-	}
-	return 0;
-}
-
-static int load_names(struct query *query, struct naming *n)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "kernels", &rows);
-
-	while (!r && (r = query_next(rows)) > 0) {
-		int64_t id = query_integer(rows, 0);
-		const char *name = query_text(rows, 1), *symbol = query_text(rows, 2);
-
-		r = 0;
-		if (idmap_find(&n->kernel_of_id, id) == IDMAP_NONE)
-			continue;
-		if (GROW(n->at, n->count, n->capacity))
-			return -ENOMEM;
-		n->at[n->count] =
-			(struct named){id, strdup(name ? name : ""), strdup(symbol ? symbol : "")};
-		if (!n->at[n->count].name || !n->at[n->count].symbol) {
-			n->count++;
-			return -ENOMEM;
-		}
-		n->count++;
-	}
-	return r;
-}
-
-static int compare_names(const void *a, const void *b)
-{
-	const struct named *x = a, *y = b;
-	int order = strcmp(x->name, y->name);
-
-	return order ? order : strcmp(x->symbol, y->symbol);
-}
-
 /*
- * Symbols that demangle to the same name are one kernel, as in the view top; the alphabetically
- * first one is shown.
+ * Joins cells, which have their sums, to kernels. Symbols that demangle to the same name are one
+ * kernel, as in the view top; the alphabetically first one is shown.
  */
-static int make_kernels(struct naming *n)
+static int make_kernels(const struct trace *trace, struct measure *m)
 {
-	struct measure *m = n->measure;
+	CLEANUP(free_p) uint32_t *place = malloc((trace->kernel_count + 1) * sizeof(*place));
 
-	m->kernels = calloc(n->count + 1, sizeof(*m->kernels));
-	if (!m->kernels)
+	m->kernels = calloc(trace->kernel_count + 1, sizeof(*m->kernels));
+	if (!m->kernels || !place)
 		return -ENOMEM;
-	if (n->count)
-		qsort(n->at, n->count, sizeof(*n->at), compare_names);
-	for (size_t i = 0; i < n->count; i++) {
-		uint32_t *at = idmap_at(&n->kernel_of_id, n->at[i].id);
-
-		if (!at)
-			return -ENOMEM;
-		if (!m->kernel_count ||
-			strcmp(m->kernels[m->kernel_count - 1].name, n->at[i].name) != 0)
-			m->kernels[m->kernel_count++] = (struct measure_kernel){
-				.name = TAKE(n->at[i].name), .symbol = TAKE(n->at[i].symbol)};
-		*at = (uint32_t)m->kernel_count - 1;
-	}
-	return 0;
-}
-
-static void sum_cells(struct naming *n)
-{
-	struct measure *m = n->measure;
-
+	memset(place, 0xff, trace->kernel_count * sizeof(*place)); /* MEASURE_NO_KERNEL */
 	for (size_t i = 0; i < m->cell_count; i++) {
 		struct measure_cell *cell = m->cells + i;
+		const struct trace_kernel *of =
+			cell->sums.calls ? trace_kernel(trace, cell->kernel_id) : NULL;
+		struct measure_kernel *kernel;
+		uint32_t *at;
 
-		cell->kernel = cell->sums.calls ? idmap_find(&n->kernel_of_id, cell->kernel_id)
-						: MEASURE_NO_KERNEL;
-		if (cell->kernel >= m->kernel_count)
-			cell->kernel = MEASURE_NO_KERNEL;
-		else
-			measure_add(&m->kernels[cell->kernel].sums, &cell->sums);
+		cell->kernel = MEASURE_NO_KERNEL;
+		if (!of)
+			continue;
+		at = place + (of->same - trace->kernels);
+		if (*at == MEASURE_NO_KERNEL) {
+			*at = (uint32_t)m->kernel_count++;
+			m->kernels[*at] =
+				(struct measure_kernel){.name = of->name, .symbol = of->symbol};
+		}
+		kernel = m->kernels + *at;
+		if (strcmp(of->symbol, kernel->symbol) < 0)
+			kernel->symbol = of->symbol;
+		cell->kernel = *at;
+		measure_add(&kernel->sums, &cell->sums);
 	}
+	return 0;
 }
 
 /* ---- order ----------------------------------------------------------------------------- */
@@ -641,49 +502,38 @@ static int compare_cells(const void *a, const void *b)
 	return (x->kernel > y->kernel) - (x->kernel < y->kernel);
 }
 
-static int find_percentiles(struct naming *n)
+static int find_percentiles(struct measure *m)
 {
-	struct measure *m = n->measure;
+	CLEANUP(free_p)
+	const struct measure_cell **cells = calloc(m->cell_count + 1, sizeof(*cells));
+	CLEANUP(durations_room_done) struct durations_room room = {0};
 	size_t count = 0, end;
+	int r = cells ? 0 : -ENOMEM;
 
-	n->by_kernel = calloc(m->cell_count + 1, sizeof(*n->by_kernel));
-	if (!n->by_kernel)
-		return -ENOMEM;
-	for (size_t i = 0; i < m->cell_count; i++)
+	for (size_t i = 0; i < m->cell_count && !r; i++)
 		if (m->cells[i].kernel != MEASURE_NO_KERNEL)
-			n->by_kernel[count++] = m->cells + i;
+			cells[count++] = m->cells + i;
 	if (count)
-		qsort(n->by_kernel, count, sizeof(*n->by_kernel), compare_cells);
-	for (size_t i = 0; i < count; i = end) {
-		struct measure_kernel *kernel = m->kernels + n->by_kernel[i]->kernel;
-		int r;
+		qsort(cells, count, sizeof(*cells), compare_cells);
+	for (size_t i = 0; i < count && !r; i = end) {
+		struct measure_kernel *kernel = m->kernels + cells[i]->kernel;
 
-		for (end = i; end < count && n->by_kernel[end]->kernel == n->by_kernel[i]->kernel;)
+		for (end = i; end < count && cells[end]->kernel == cells[i]->kernel;)
 			end++;
-		r = measure_percentiles(
-			n->by_kernel + i, end - i, &n->room, &kernel->sums.percentiles);
-		if (r)
-			return r;
+		r = measure_percentiles(cells + i, end - i, &room, &kernel->sums.percentiles);
 	}
-	return 0;
+	return r;
 }
 
-/* Joins cells, which have their sums, to kernels: one per demangled name, the longest time first. */
-static int name_kernels(struct query *query, struct measure *measure, bool wants_percentiles)
+/* One kernel per demangled name, the longest time first. */
+static int name_kernels(const struct trace *trace, struct measure *measure, bool wants_percentiles)
 {
-	CLEANUP(naming_done) struct naming n = {.measure = measure};
-	int r = mark_used(&n);
+	int r = make_kernels(trace, measure);
 
 	if (!r)
-		r = load_names(query, &n);
-	if (!r)
-		r = make_kernels(&n);
-	if (r)
-		return r;
-	sum_cells(&n);
-	r = order_kernels(measure);
+		r = order_kernels(measure);
 	if (!r && wants_percentiles)
-		r = find_percentiles(&n);
+		r = find_percentiles(measure);
 	for (size_t i = 0; i < measure->kernel_count; i++)
 		measure->total_ns = wrap_plus(measure->total_ns, measure->kernels[i].sums.total_ns);
 	return r;
@@ -691,44 +541,42 @@ static int name_kernels(struct query *query, struct measure *measure, bool wants
 
 /* ---- everything ------------------------------------------------------------------------ */
 
+/* Copies the sums of lanes to GPUs that only one process used. */
 static void copy_lanes(const struct pass *pass)
 {
 	struct measure *m = pass->measure;
 
 	for (size_t i = 0; i < m->lane_count; i++) {
-		struct measure_lane *gpu = m->gpus + pass->gpu_of_lane[i];
+		size_t gpu = pass->trace->lanes[i].gpu;
 
-		if (pass->is_shared[pass->gpu_of_lane[i]])
+		if (pass->is_shared[gpu])
 			continue;
-		*gpu = m->lanes[i];
-		gpu->process_id = 0;
+		m->gpus[gpu] = m->lanes[i];
+		m->gpus[gpu].process_id = 0;
 	}
 }
 
 static int measure_fill(struct pass *pass)
 {
+	struct query *query = pass->trace->query;
 	struct measure *m = pass->measure;
 	const struct measure_options *o = pass->options;
-	int r = load_lanes(pass->query, "lanes", &m->lanes, &m->lane_count);
+	int r = load_lanes(pass);
 
-	if (!r)
-		r = load_lanes(pass->query, "gpus_used", &m->gpus, &m->gpu_count);
-	if (!r)
-		r = load_gpu_of_lane(pass);
 	if (!r && o->wants_calls)
-		r = measure_load_host(pass->query, m);
+		r = measure_load_host(query, m);
 	if (!r && o->by_marker)
-		r = load_ranges(pass->query, o->steps, m, &pass->ranges);
+		r = load_ranges(query, o->steps, m, &pass->ranges);
 	if (!r)
-		r = load_shapes(pass);
+		r = load_cells(pass);
 	if (!r)
 		r = pass_over_rows(pass);
 	if (!r)
 		r = measure_again(pass);
 	if (!r)
-		r = name_kernels(pass->query, m, o->wants_percentiles);
+		r = name_kernels(pass->trace, m, o->wants_percentiles);
 	if (!r && o->wants_calls)
-		r = measure_name_calls(pass->query, m);
+		r = measure_name_calls(query, m);
 	if (r)
 		return r;
 	finish_lanes(m->lanes, m->lane_count);
@@ -737,22 +585,14 @@ static int measure_fill(struct pass *pass)
 	return 0;
 }
 
-int measure_new_of(struct query *query, const struct measure_options *options, struct measure **ret)
+int measure_new(
+	const struct trace *trace, const struct measure_options *options, struct measure **ret)
 {
 	CLEANUP(measure_free_p) struct measure *m = calloc(1, sizeof(*m));
-	CLEANUP(pass_done) struct pass pass = {.query = query, .measure = m, .options = options};
-	int r;
+	CLEANUP(pass_done) struct pass pass = {.trace = trace, .measure = m, .options = options};
+	int r = m ? measure_fill(&pass) : -ENOMEM;
 
-	if (!m)
-		return -ENOMEM;
-	r = measure_fill(&pass);
-	if (r)
-		return r;
-	*ret = TAKE(m);
-	return 0;
-}
-
-int measure_new(struct query *query, struct measure **ret)
-{
-	return measure_new_of(query, &(struct measure_options){0}, ret);
+	if (!r)
+		*ret = TAKE(m);
+	return r;
 }

@@ -10,16 +10,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/trace/kernels/categories.h"
 #include "cli/trace/kernels/percentiles.h"
 #include "cli/trace/id_map.h"
 #include "cli/trace/kernels/interval_union.h"
-#include "cli/database/query.h"
+#include "cli/trace/trace.h"
 
 struct measure_options {
 	bool wants_percentiles, wants_calls;
-	bool by_marker;			     /* separate cells for each innermost roctx range */
-	const struct categories *categories; /* NULL if lanes need no work_ns */
+	bool wants_work; /* work_ns of lanes */
+	bool by_marker;	 /* separate cells for each innermost roctx range */
 	const regex_t
 		/*
 		 * With by_marker: for ranges whose text matches, the number at the end is ignored.
@@ -34,8 +33,8 @@ struct measure_sums {
 };
 
 struct measure_kernel {
-	char *name;   /* demangled */
-	char *symbol; /* raw; one of those that have this name */
+	const char *name;   /* demangled; of the trace */
+	const char *symbol; /* raw; one of those that have this name */
 	struct measure_sums sums;
 };
 
@@ -43,10 +42,10 @@ struct measure_kernel {
 struct measure_cell {
 	int64_t process_id, gpu_id, queue_id, kernel_id;
 	size_t lane;
-	uint32_t kernel;	  /* in kernels; MEASURE_NO_KERNEL if it has no row */
-	uint32_t marker;	  /* in markers */
-	uint32_t host;		  /* used while measuring: the calls of the process */
-	bool is_communication;	  /* valid if there are categories */
+	uint32_t kernel; /* in kernels; MEASURE_NO_KERNEL if it has no row */
+	uint32_t marker; /* in markers */
+	uint32_t host;	 /* used while measuring: the calls of the process */
+	bool is_communication;
 	struct measure_sums sums; /* without percentiles */
 	struct durations durations;
 };
@@ -96,10 +95,11 @@ struct measure {
 	int64_t total_ns;
 };
 
-/* Returns 0, or -errno like query_open() with the reason in query_error(). */
-int measure_new(struct query *query, struct measure **ret);
-int measure_new_of(
-	struct query *query, const struct measure_options *options, struct measure **ret);
+/*
+ * Returns 0, or -errno like query_open() with the reason in query_error(). @trace must live longer.
+ */
+int measure_new(
+	const struct trace *trace, const struct measure_options *options, struct measure **ret);
 void measure_free_p(struct measure **measure);
 
 /* Returns the lane of a process on a GPU, or NULL. */

@@ -173,14 +173,12 @@ static int compare_calls(const void *a, const void *b)
 
 int measure_name_calls(struct query *query, struct measure *measure)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "api_names", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "api_names", rows) {
 		uint32_t at = idmap_find(&measure->host->api_of_id, query_integer(rows, 0));
 		const char *name = query_text(rows, 1);
 
-		r = 0;
 		if (at != IDMAP_NONE)
 			snprintf(measure->calls[at].name, sizeof(measure->calls[at].name), "%s",
 				name ? name : "");

@@ -82,39 +82,36 @@ void leaders_choose(struct leaders *leaders)
 
 /* ---- reading a session ----------------------------------------------------------------- */
 
-static int load(struct query *query, struct leaders *ret)
+static int add_processes(const struct trace *trace, struct leaders *ret)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	size_t capacity = 0;
-	int r = query_ask(query, "ranks_by_attempt", &rows);
+	ret->at = calloc(trace->process_count + 1, sizeof(*ret->at));
+	if (!ret->at)
+		return -ENOMEM;
+	for (; ret->count < trace->process_count; ret->count++) {
+		const struct trace_process *process = trace->by_rank[ret->count];
+		uint32_t *place = idmap_at(&ret->place_of, process->id);
 
-	while (!r && (r = query_next(rows)) > 0) {
-		uint32_t *place = idmap_at(&ret->place_of, query_integer(rows, 0));
-
-		if (!place || GROW(ret->at, ret->count, capacity))
+		if (!place)
 			return -ENOMEM;
 		*place = (uint32_t)ret->count;
-		ret->at[ret->count++] = (struct leader){.process_id = query_integer(rows, 0),
-			.has_rank = !query_is_null(rows, 1),
-			.rank = query_integer(rows, 1),
-			.pid = query_integer(rows, 2),
-			.kernels = (uint64_t)query_integer(rows, 3)};
-		r = 0;
+		ret->at[ret->count] = (struct leader){.process_id = process->id,
+			.has_rank = process->has_rank,
+			.rank = process->rank,
+			.pid = process->pid,
+			.kernels = process->dispatched};
 	}
-	return r;
+	return 0;
 }
 
 static int load_collectives(struct query *query, struct leaders *leaders)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "collective_processes", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "collective_processes", rows) {
 		struct leader *leader = find(leaders, query_integer(rows, 0));
 
 		if (leader)
 			leader->has_collectives = true;
-		r = 0;
 	}
 	return r;
 }
@@ -142,14 +139,14 @@ static void add_steps(struct leaders *leaders, const struct steps *steps)
 	}
 }
 
-int leaders_new_of(struct query *query, const struct leaders_sum *sums, size_t count,
+int leaders_new_of(const struct trace *trace, const struct leaders_sum *sums, size_t count,
 	const struct steps *steps, struct leaders **ret)
 {
 	CLEANUP(leaders_free_p) struct leaders *leaders = calloc(1, sizeof(*leaders));
-	int r = leaders ? load(query, leaders) : -ENOMEM;
+	int r = leaders ? add_processes(trace, leaders) : -ENOMEM;
 
 	if (!r)
-		r = load_collectives(query, leaders);
+		r = load_collectives(trace->query, leaders);
 	if (r)
 		return r;
 	for (size_t i = 0; i < count; i++)
@@ -160,7 +157,7 @@ int leaders_new_of(struct query *query, const struct leaders_sum *sums, size_t c
 	return 0;
 }
 
-int leaders_new(struct query *query, const struct measure *measure, const struct steps *steps,
+int leaders_new(const struct trace *trace, const struct measure *measure, const struct steps *steps,
 	struct leaders **ret)
 {
 	CLEANUP(free_p)
@@ -176,5 +173,5 @@ int leaders_new(struct query *query, const struct measure *measure, const struct
 			.calls = cell->sums.calls,
 			.is_communication = cell->is_communication};
 	}
-	return leaders_new_of(query, sums, measure->cell_count, steps, ret);
+	return leaders_new_of(trace, sums, measure->cell_count, steps, ret);
 }

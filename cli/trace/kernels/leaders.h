@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/database/query.h"
 #include "cli/trace/id_map.h"
+#include "cli/trace/trace.h"
 
 struct measure;
 struct steps;
@@ -35,11 +35,11 @@ struct leaders {
 };
 
 /*
- * Reads all processes. Without categories in @measure, no kernel counts as that of a collective.
- * @steps is ignored if it is NULL or the whole run is one step. Borrows neither. Returns 0, or
- * -errno with the reason in query_error(), except for -ENOMEM.
+ * If kernels have no categories, none counts as that of a collective. @steps is ignored if it is
+ * NULL or the whole run is one step. Borrows neither. Returns 0, or -errno with the reason in
+ * query_error(), except for -ENOMEM.
  */
-int leaders_new(struct query *query, const struct measure *measure, const struct steps *steps,
+int leaders_new(const struct trace *trace, const struct measure *measure, const struct steps *steps,
 	struct leaders **ret);
 /* Finds leaders from sums of kernels that the caller has; several sums may belong to one
  * process. */
@@ -48,7 +48,7 @@ struct leaders_sum {
 	uint64_t calls;
 	bool is_communication;
 };
-int leaders_new_of(struct query *query, const struct leaders_sum *sums, size_t count,
+int leaders_new_of(const struct trace *trace, const struct leaders_sum *sums, size_t count,
 	const struct steps *steps, struct leaders **ret);
 void leaders_free_p(struct leaders **leaders);
 

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/base/array.h"
-#include "cli/trace/id_map.h"
 #include "proto/base/cleanup.h"
 
 /* Launches of a step are counted by what is launched, in this many classes. */
@@ -20,7 +18,6 @@ struct sketch {
 };
 
 struct shape {
-	int64_t process_id;
 	uint32_t work, name;
 };
 
@@ -30,18 +27,13 @@ struct place {
 };
 
 struct finding {
-	struct query *query;
+	const struct trace *trace;
 	const struct steps *steps;
 	struct step_kinds *kinds;
 	struct sketch *sketches; /* of all steps, by process */
 	size_t *first;		 /* index of the first step of each process */
 	struct place *places;	 /* all steps in the order of time */
-	uint64_t *names;	 /* hashes of kernel names, because ids differ between files */
-	size_t name_count, name_capacity;
-	struct idmap name_of_id;
-	struct shape *shapes;
-	size_t shape_count, shape_capacity;
-	struct idmap shape_of_id;
+	struct shape *shapes;	 /* as those of the trace */
 };
 
 static void finding_done(struct finding *f)
@@ -49,10 +41,7 @@ static void finding_done(struct finding *f)
 	free(f->sketches);
 	free(f->first);
 	free(f->places);
-	free(f->names);
-	idmap_done(&f->name_of_id);
 	free(f->shapes);
-	idmap_done(&f->shape_of_id);
 }
 
 void step_kinds_free_p(struct step_kinds **kinds)
@@ -79,52 +68,22 @@ static uint64_t mix(uint64_t x)
 
 /* ---- what steps launch ----------------------------------------------------------------- */
 
-static uint64_t hash_text(const char *text)
+/* Names are compared by their hashes, because ids differ between files. */
+static int hash_shapes(struct finding *f)
 {
-	uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+	f->shapes = calloc(f->trace->shape_count + 1, sizeof(*f->shapes));
+	if (!f->shapes)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->trace->shape_count; i++) {
+		const struct trace_shape *shape = f->trace->shapes + i;
+		uint64_t name = shape->kernel ? mix(shape->kernel->hash) : 0, work = name;
 
-	for (; text && *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-	return mix(hash);
-}
-
-static int load_names(struct finding *f)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(f->query, "kernels", &rows);
-
-	while (!r && (r = query_next(rows)) > 0) {
-		uint32_t *at = idmap_at(&f->name_of_id, query_integer(rows, 0));
-
-		if (!at || GROW(f->names, f->name_count, f->name_capacity))
-			return -ENOMEM;
-		*at = (uint32_t)f->name_count;
-		f->names[f->name_count++] = hash_text(query_text(rows, 1));
-		r = 0;
+		for (int k = 0; k < TRACE_SIZES; k++)
+			work = mix(work ^ (uint64_t)shape->size[k]);
+		f->shapes[i] =
+			(struct shape){(uint32_t)(work % CLASSES), (uint32_t)(name % CLASSES)};
 	}
-	return r;
-}
-
-static int load_shapes(struct finding *f)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(f->query, "pace_shapes", &rows);
-
-	while (!r && (r = query_next(rows)) > 0) {
-		uint32_t known = idmap_find(&f->name_of_id, query_integer(rows, 3));
-		uint64_t name = known == IDMAP_NONE ? 0 : f->names[known], work = name;
-		uint32_t *at = idmap_at(&f->shape_of_id, query_integer(rows, 0));
-
-		for (int i = 4; i < 10; i++)
-			work = mix(work ^ (uint64_t)query_integer(rows, i));
-		if (!at || GROW(f->shapes, f->shape_count, f->shape_capacity))
-			return -ENOMEM;
-		*at = (uint32_t)f->shape_count;
-		f->shapes[f->shape_count++] = (struct shape){query_integer(rows, 1),
-			(uint32_t)(work % CLASSES), (uint32_t)(name % CLASSES)};
-		r = 0;
-	}
-	return r;
+	return 0;
 }
 
 static void count_launch(
@@ -143,22 +102,20 @@ static void count_launch(
 
 static int count_launches(struct finding *f)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	CLEANUP(query_rows_free_p) struct query_rows *copies = NULL;
 	uint32_t copy = (uint32_t)(mix(COPY_CLASS) % CLASSES);
-	int r = query_ask(f->query, "lane_rows", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
-		uint32_t at = idmap_find(&f->shape_of_id, query_integer(rows, 0));
+	QUERY_EACH (r, f->trace->query, "lane_rows", rows) {
+		size_t at = trace_shape(f->trace, query_integer(rows, 0));
 
-		r = 0;
-		if (at == IDMAP_NONE || query_is_null(rows, 1))
+		if (at == f->trace->shape_count || query_is_null(rows, 1))
 			continue;
-		count_launch(f, f->shapes[at].process_id, query_integer(rows, 1),
+		count_launch(f, f->trace->shapes[at].process_id, query_integer(rows, 1),
 			f->shapes[at].work, f->shapes[at].name);
 	}
 	if (!r)
-		r = query_ask(f->query, "copy_times", &copies);
+		r = query_ask(f->trace->query, "copy_times", &copies);
 	while (!r && (r = query_next(copies)) > 0) {
 		r = 0;
 		count_launch(f, query_integer(copies, 0), query_integer(copies, 1), copy, copy);
@@ -394,9 +351,7 @@ static int fill(struct finding *f)
 	f->sketches = calloc(count + 1, sizeof(*f->sketches));
 	if (!f->sketches)
 		return -ENOMEM;
-	r = load_names(f);
-	if (!r)
-		r = load_shapes(f);
+	r = hash_shapes(f);
 	if (!r)
 		r = count_launches(f);
 	if (!r)
@@ -413,11 +368,11 @@ static int fill(struct finding *f)
 	return find_medians(f);
 }
 
-int step_kinds_new(struct query *query, const struct steps *steps, struct step_kinds **ret)
+int step_kinds_new(const struct trace *trace, const struct steps *steps, struct step_kinds **ret)
 {
 	CLEANUP(step_kinds_free_p) struct step_kinds *kinds = calloc(1, sizeof(*kinds));
 	CLEANUP(finding_done)
-	struct finding f = {.query = query, .steps = steps, .kinds = kinds};
+	struct finding f = {.trace = trace, .steps = steps, .kinds = kinds};
 	int r = kinds ? fill(&f) : -ENOMEM;
 
 	if (!r)

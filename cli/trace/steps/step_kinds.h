@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/database/query.h"
 #include "cli/trace/steps/steps.h"
 
 /* Kinds are not computed for more steps than this, of all processes: each takes 512 bytes. */
@@ -33,7 +32,7 @@ struct step_kinds {
 	struct step_kind
 		/* Sorted by total time, the longest first; fewer than two if all steps are alike.
 		 */
-			*at;
+		*at;
 	size_t count;
 	/* For each step of steps->processes[i], its index in @at. */
 	uint8_t **of_process;
@@ -44,7 +43,7 @@ struct step_kinds {
  * Steps may have any source except STEPS_WHOLE; for that, and if there are too many, the count is
  * 0. Returns 0, or -errno with the reason in query_error(), except for -ENOMEM.
  */
-int step_kinds_new(struct query *query, const struct steps *steps, struct step_kinds **ret);
+int step_kinds_new(const struct trace *trace, const struct steps *steps, struct step_kinds **ret);
 void step_kinds_free_p(struct step_kinds **kinds);
 
 /* Returns 'A', 'B', ... */

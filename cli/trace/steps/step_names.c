@@ -63,10 +63,9 @@ static int add(struct step_names *steps, int64_t id, char *name)
 
 int step_names_load(struct query *query, const regex_t *steps, struct step_names *ret)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "range_texts", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "range_texts", rows) {
 		const char *text = query_text(rows, 1);
 		CLEANUP(free_p) char *name = text ? leave_out_number(steps, text) : NULL;
 

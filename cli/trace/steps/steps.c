@@ -111,61 +111,34 @@ int steps_add(struct steps *steps, struct steps_process *process, struct step st
 	return 0;
 }
 
-const struct steps_shape *steps_find_shape(const struct steps_work *work, int64_t id)
+static int add_shapes(struct steps_work *work)
 {
-	size_t at = work->is_dense ? (size_t)id - (size_t)work->shapes[0].id
-				   : PARTITION_POINT(work->count, i, work->shapes[i].id < id);
+	const struct trace *trace = work->trace;
 
-	return at < work->count && work->shapes[at].id == id ? work->shapes + at : NULL;
-}
-
-static int load_shapes(struct steps_work *work)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	size_t capacity = 0;
-	int r = query_ask(work->query, "queue_shapes", &rows);
-
-	while (!r && (r = query_next(rows)) > 0) {
-		if (work->count == capacity) {
-			struct steps_shape *grown;
-
-			capacity = capacity ? capacity * 2 : 256;
-			grown = reallocarray(work->shapes, capacity, sizeof(*grown));
-			if (!grown)
-				return -ENOMEM;
-			work->shapes = grown;
-		}
-		work->shapes[work->count++] = (struct steps_shape){
-			.id = query_integer(rows, 0),
-			.process_id = query_integer(rows, 1),
-			.gpu_id = query_integer(rows, 2),
-			.queue = query_integer(rows, 3),
-			.kernel_id = query_integer(rows, 4),
-			.queue_stored = (uint64_t)query_integer(rows, 5),
-		};
-		r = steps_process(work->steps, query_integer(rows, 1)) ? 0 : -ENOMEM;
-	}
-	work->is_dense = work->count && (uint64_t)work->shapes[work->count - 1].id -
-							(uint64_t)work->shapes[0].id ==
-						work->count - 1;
-	return r;
+	work->shapes = calloc(trace->shape_count + 1, sizeof(*work->shapes));
+	if (!work->shapes)
+		return -ENOMEM;
+	for (size_t i = 0; i < trace->lane_count; i++)
+		if (!steps_process(work->steps, trace->lanes[i].process_id))
+			return -ENOMEM;
+	return 0;
 }
 
 /* Adds processes that copied and dispatched nothing. */
 static int load_copiers(struct steps_work *work)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(work->query, "copy_processes", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0)
+	QUERY_EACH (r, work->trace->query, "copy_processes", rows)
 		r = steps_process(work->steps, query_integer(rows, 0)) ? 0 : -ENOMEM;
 	return r;
 }
 
 static void name_processes(struct steps_work *work)
 {
-	for (size_t i = 0; i < work->count; i++)
-		work->shapes[i].process = find_process(work->steps, work->shapes[i].process_id);
+	for (size_t i = 0; i < work->trace->shape_count; i++)
+		work->shapes[i].process =
+			find_process(work->steps, work->trace->shapes[i].process_id);
 }
 
 static void count_steps(struct steps *steps)
@@ -252,18 +225,16 @@ static int keep_recorded(struct steps *steps, struct steps_process *process, con
 
 int steps_keep_recorded(struct query *query, struct steps *steps)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	CLEANUP(free_p) int64_t *from = NULL;
 	CLEANUP(free_p) int64_t *to = NULL;
 	size_t count = 0, from_capacity = 0, to_capacity = 0;
 	int64_t last = 0;
-	int r = query_ask(query, "recordings", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "recordings", rows) {
 		int64_t process_id = query_integer(rows, 0);
 		size_t at = find_process(steps, last);
 
-		r = 0;
 		if (count && process_id != last) {
 			if (at < steps->count && steps->processes[at].process_id == last)
 				r = keep_recorded(steps, steps->processes + at, from, to, count);
@@ -408,19 +379,15 @@ static void finish(struct steps_process *process)
  * Returns 0; -EINVAL with @error; or the errors of query_open(). Leaves steps->step_count 0 if none
  * matches.
  */
-static int from_markers(struct steps_work *work, const char *regex, char error[QUERY_ERROR_BYTES])
+static int from_markers(
+	struct query *query, struct steps *steps, const char *regex, char error[QUERY_ERROR_BYTES])
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	CLEANUP(pattern_done) struct pattern pattern = {0};
-	struct steps *steps = work->steps;
 	int r = compile(regex ? regex : CHOICE_STEP_MARKER_DEFAULT, &pattern, error);
 
-	if (!r)
-		r = query_ask(work->query, "step_markers", &rows);
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "step_markers", rows) {
 		const char *text = query_text(rows, 2);
 
-		r = 0;
 		if (text && !regexec(&pattern.regex, text, 0, NULL, 0))
 			r = add_marker(steps, rows);
 	}
@@ -459,17 +426,15 @@ static bool is_outside(const struct step *step, int64_t from_ns, int64_t to_ns)
 /* Marks the steps outside of all recordings; both are times of the host. *@ret is how many. */
 static int mark_unrecorded(struct steps_work *work, size_t *ret)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	struct steps *steps = work->steps;
 	size_t at = steps->count;
-	int r = query_ask(work->query, "recordings", &rows);
+	int r = 0;
 
 	*ret = 0;
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, work->trace->query, "recordings", rows) {
 		int64_t process_id = query_integer(rows, 0);
 		bool is_first = at == steps->count || steps->processes[at].process_id != process_id;
 
-		r = 0;
 		at = find_process(steps, process_id);
 		if (at == steps->count || steps->processes[at].process_id != process_id)
 			continue;
@@ -495,12 +460,12 @@ static int fill(struct steps_work *work, const char *regex, char error[QUERY_ERR
 	struct steps *steps = work->steps;
 	char why[32], unrecorded[64] = "";
 	size_t left_out = 0;
-	int r = load_shapes(work);
+	int r = add_shapes(work);
 
 	if (!r)
 		r = load_copiers(work);
 	if (!r)
-		r = from_markers(work, regex, error);
+		r = from_markers(work->trace->query, steps, regex, error);
 	if (!r)
 		r = mark_unrecorded(work, &left_out);
 	if (r)
@@ -527,11 +492,11 @@ static int fill(struct steps_work *work, const char *regex, char error[QUERY_ERR
 	return r;
 }
 
-int steps_new(
-	struct query *query, const char *regex, char error[QUERY_ERROR_BYTES], struct steps **ret)
+int steps_new(const struct trace *trace, const char *regex, char error[QUERY_ERROR_BYTES],
+	struct steps **ret)
 {
 	CLEANUP(steps_free_p) struct steps *steps = calloc(1, sizeof(*steps));
-	CLEANUP(work_done) struct steps_work work = {.query = query, .steps = steps};
+	CLEANUP(work_done) struct steps_work work = {.trace = trace, .steps = steps};
 	int r;
 
 	error[0] = '\0';
@@ -548,13 +513,12 @@ int steps_new_marked(
 	struct query *query, const char *regex, char error[QUERY_ERROR_BYTES], struct steps **ret)
 {
 	CLEANUP(steps_free_p) struct steps *steps = calloc(1, sizeof(*steps));
-	struct steps_work work = {.query = query, .steps = steps};
 	int r;
 
 	error[0] = '\0';
 	if (!steps)
 		return -ENOMEM;
-	r = from_markers(&work, regex, error);
+	r = from_markers(query, steps, regex, error);
 	if (r)
 		return r;
 	steps->source = steps->step_count ? STEPS_MARKERS : STEPS_WHOLE;

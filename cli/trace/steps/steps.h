@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/database/query.h"
+#include "cli/trace/trace.h"
 
 enum steps_source {
 	STEPS_MARKERS,
@@ -59,8 +59,8 @@ struct steps {
  * with @error for a bad regex, no matching marker, or too many with @regex; or the errors of
  * query_open(), with the reason in query_error().
  */
-int steps_new(
-	struct query *query, const char *regex, char error[QUERY_ERROR_BYTES], struct steps **ret);
+int steps_new(const struct trace *trace, const char *regex, char error[QUERY_ERROR_BYTES],
+	struct steps **ret);
 /*
  * Uses only markers, with their own times: no period is searched, and what a process did is not
  * known. Without a marker the source is STEPS_WHOLE, and there are no steps. Otherwise like

@@ -8,18 +8,14 @@
 #include "cli/trace/steps/steps.h"
 
 struct steps_shape {
-	int64_t id, process_id, gpu_id, queue, kernel_id;
-	uint64_t queue_stored;
 	size_t process;	  /* index in steps->processes */
 	bool begins_step; /* each of its dispatches begins a step */
 };
 
 struct steps_work {
-	struct query *query;
+	const struct trace *trace;
 	struct steps *steps;
-	struct steps_shape *shapes; /* sorted by id */
-	size_t count;
-	bool is_dense; /* id minus the first id is the index */
+	struct steps_shape *shapes; /* as those of the trace */
 };
 
 struct steps_process *steps_process(struct steps *steps, int64_t process_id);
@@ -30,7 +26,6 @@ struct steps_process *steps_process(struct steps *steps, int64_t process_id);
 int steps_add(struct steps *steps, struct steps_process *process, struct step step);
 /* Removes all steps. */
 void steps_clear(struct steps *steps);
-const struct steps_shape *steps_find_shape(const struct steps_work *work, int64_t id);
 
 /* Searches a period; sets begins_step of shapes if there is one. */
 int steps_find_period(struct steps_work *work);

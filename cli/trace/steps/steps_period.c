@@ -41,18 +41,18 @@ static int compare_items(const void *a, const void *b)
 }
 
 /* All processes of a job behave alike: the queue with most dispatches is used for all of them. */
-static const struct steps_shape *find_queue(const struct steps_work *work)
+static const struct trace_shape *find_queue(const struct trace *trace)
 {
-	const struct steps_shape *most = NULL;
+	const struct trace_shape *most = NULL;
 
-	for (size_t i = 0; i < work->count; i++)
-		if (!most || work->shapes[i].queue_stored > most->queue_stored)
-			most = work->shapes + i;
+	for (size_t i = 0; i < trace->shape_count; i++)
+		if (!most || trace->shapes[i].queue_stored > most->queue_stored)
+			most = trace->shapes + i;
 	return most;
 }
 
 static int add_item(struct sample *sample, const struct query_rows *rows,
-	const struct steps_shape *shape, bool is_one_queue)
+	const struct trace_shape *shape, bool is_one_queue)
 {
 	int64_t start = query_integer(rows, 2), at = query_integer(rows, 1), end;
 
@@ -75,21 +75,22 @@ static int add_item(struct sample *sample, const struct query_rows *rows,
 }
 
 /* Takes the dispatches of @queue alone, or of all queues of its GPU. */
-static int take_sample(struct steps_work *work, const struct steps_shape *queue, bool is_one_queue,
-	struct sample *sample)
+static int take_sample(const struct trace *trace, const struct trace_shape *queue,
+	bool is_one_queue, struct sample *sample)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	size_t wanted = is_one_queue && queue->queue_stored && queue->queue_stored < SAMPLE_MAX
 				? (size_t)queue->queue_stored
 				: SAMPLE_MAX;
-	int r = query_ask(work->query, "dispatch_sequence", &rows);
+	int r = query_ask(trace->query, "dispatch_sequence", &rows);
 
 	while (!r && sample->count < wanted && (r = query_next(rows)) > 0) {
-		const struct steps_shape *shape = steps_find_shape(work, query_integer(rows, 0));
+		size_t at = trace_shape(trace, query_integer(rows, 0));
+		const struct trace_shape *shape = trace->shapes + at;
 
 		r = 0;
-		if (shape && shape->process_id == queue->process_id &&
-			(is_one_queue ? shape->queue == queue->queue
+		if (at < trace->shape_count && shape->process_id == queue->process_id &&
+			(is_one_queue ? shape->queue_id == queue->queue_id
 				      : shape->gpu_id == queue->gpu_id))
 			r = add_item(sample, rows, shape, is_one_queue);
 	}
@@ -110,11 +111,11 @@ static int search(const struct sample *sample, struct period *ret)
 	return period_find(items, n, ret);
 }
 
-static int find_in(struct steps_work *work, const struct steps_shape *queue, bool is_one_queue,
+static int find_in(const struct trace *trace, const struct trace_shape *queue, bool is_one_queue,
 	struct period *ret)
 {
 	CLEANUP(sample_done) struct sample sample = {0};
-	int r = take_sample(work, queue, is_one_queue, &sample);
+	int r = take_sample(trace, queue, is_one_queue, &sample);
 
 	return r ? r : search(&sample, ret);
 }
@@ -126,23 +127,24 @@ static int find_in(struct steps_work *work, const struct steps_shape *queue, boo
 static int mark_begins(struct steps_work *work, int64_t kernel_id, bool is_one_queue)
 {
 	CLEANUP(free_p)
-	const struct steps_shape **most = calloc(work->steps->count + 1, sizeof(const void *));
+	const struct trace_shape **most = calloc(work->steps->count + 1, sizeof(const void *));
 
 	if (!most)
 		return -ENOMEM;
-	for (size_t i = 0; i < work->count; i++) {
-		const struct steps_shape *shape = work->shapes + i, **own = most + shape->process;
+	for (size_t i = 0; i < work->trace->shape_count; i++) {
+		const struct trace_shape *shape = work->trace->shapes + i;
+		const struct trace_shape **own = most + work->shapes[i].process;
 
 		if (!*own || shape->queue_stored > (*own)->queue_stored)
 			*own = shape;
 	}
-	for (size_t i = 0; i < work->count; i++) {
-		struct steps_shape *shape = work->shapes + i;
-		const struct steps_shape *own = most[shape->process];
+	for (size_t i = 0; i < work->trace->shape_count; i++) {
+		const struct trace_shape *shape = work->trace->shapes + i;
+		const struct trace_shape *own = most[work->shapes[i].process];
 
-		shape->begins_step =
-			shape->kernel_id == kernel_id &&
-			(is_one_queue ? shape->queue == own->queue : shape->gpu_id == own->gpu_id);
+		work->shapes[i].begins_step = shape->kernel_id == kernel_id &&
+					      (is_one_queue ? shape->queue_id == own->queue_id
+							    : shape->gpu_id == own->gpu_id);
 	}
 	return 0;
 }
@@ -150,7 +152,7 @@ static int mark_begins(struct steps_work *work, int64_t kernel_id, bool is_one_q
 int steps_find_period(struct steps_work *work)
 {
 	struct steps *steps = work->steps;
-	const struct steps_shape *queue = find_queue(work);
+	const struct trace_shape *queue = find_queue(work->trace);
 	struct period period = {0}, of_queue = {0};
 	bool is_one_queue = false;
 	int r;
@@ -165,9 +167,9 @@ int steps_find_period(struct steps_work *work)
 	 * The order of threads that submit to their own queues varies: then only the queue with
 	 * most dispatches shows the period.
 	 */
-	r = find_in(work, queue, false, &period);
+	r = find_in(work->trace, queue, false, &period);
 	if (!r && !period.kernels) {
-		r = find_in(work, queue, true, &of_queue);
+		r = find_in(work->trace, queue, true, &of_queue);
 		is_one_queue = of_queue.kernels > 0;
 		if (of_queue.confidence > period.confidence || of_queue.kernels)
 			period = of_queue;

@@ -110,17 +110,16 @@ static int add_step(struct steps *steps, struct steps_process *process, struct s
 
 static int pass_dispatches(struct place *place)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	struct steps_work *work = place->work;
-	int r = query_ask(work->query, "dispatch_submits", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
-		const struct steps_shape *shape = steps_find_shape(work, query_integer(rows, 0));
+	QUERY_EACH (r, work->trace->query, "dispatch_submits", rows) {
+		size_t at = trace_shape(work->trace, query_integer(rows, 0));
+		const struct steps_shape *shape = work->shapes + at;
 		int64_t start = query_integer(rows, 1);
 		int64_t submit = query_integer(rows, 3);
 
-		r = 0;
-		if (!shape || query_is_null(rows, 1))
+		if (at == work->trace->shape_count || query_is_null(rows, 1))
 			continue;
 		add_event(place, shape->process, start, plus(start, query_integer(rows, 2)),
 			submit > 0 ? plus(start, -submit) : start);
@@ -133,14 +132,12 @@ static int pass_dispatches(struct place *place)
 
 static int pass_copies(struct place *place)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	struct steps *steps = place->work->steps;
-	int r = query_ask(place->work->query, "copy_times", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, place->work->trace->query, "copy_times", rows) {
 		const struct steps_process *process = steps_of(steps, query_integer(rows, 0));
 
-		r = 0;
 		if (process)
 			add_event(place, (size_t)(process - steps->processes),
 				query_integer(rows, 1), query_integer(rows, 2),

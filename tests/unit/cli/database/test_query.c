@@ -100,15 +100,14 @@ static int64_t ask_number(struct query *query, const char *sql);
 /* A part of the file is all that its questions see, and then the whole again. */
 static void check_part(struct query *query, int version, int64_t rows)
 {
-	static const char *const names[] = {
-		"part_begin", "part_times", "part_copies", "part_calls", "part_calls_of",
-		"part_captured"};
+	static const char *const names[] = {"part_begin", "part_times", "part_copies", "part_calls",
+		"part_calls_of", "part_captured"};
 	/* What a time line and collectives ask. */
 	static const char *const asked[] = {"shapes", "lane_rows", "dispatch_submits",
 		"dispatch_sequence", "timeline_dispatches", "timeline_copy_lanes", "copy_times",
 		"copy_lanes", "copies", "timeline_waits", "timeline_collectives",
-		"collective_parts", "kernel_collective_parts", "nested_calls", "step_markers", "captured_calls",
-		"captured_kernels", "graph_calls", "graph_nodes", "graph_shapes"};
+		"collective_parts", "kernel_collective_parts", "nested_calls", "step_markers",
+		"captured_calls", "captured_kernels", "graph_calls", "graph_nodes"};
 	const int64_t numbers[][2] = {
 		{11, 20}, {0, INT64_MAX}, {0, 0}, {0, 0}, {0, INT64_MAX}, {0, INT64_MAX}};
 	int64_t count;
@@ -396,6 +395,12 @@ static void check_kernels(struct query *query, const struct measure *m)
 	query_rows_free_p(&rows);
 }
 
+static void measure(struct query *query, struct trace **trace, struct measure **ret)
+{
+	assert_int_equal(trace_new(query, trace), 0);
+	assert_int_equal(measure_new(*trace, &(struct measure_options){0}, ret), 0);
+}
+
 static void one_pass_says_what_the_views_say(void **state)
 {
 	static const char *const kinds[] = {"clean", "lossy", "hostile", "shared"};
@@ -403,10 +408,11 @@ static void one_pass_says_what_the_views_say(void **state)
 	(void)state;
 	for (size_t k = 0; k < 4; k++) {
 		struct query *query = open_fixture(kinds[k]);
+		struct trace *trace = NULL;
 		struct measure *m = NULL;
 		char sql[256];
 
-		assert_int_equal(measure_new(query, &m), 0);
+		measure(query, &trace, &m);
 		check_kernels(query, m);
 		assert_int_equal(m->rows, ask_number(query, "SELECT count(*) FROM rocpd_op"));
 		for (size_t i = 0; i < m->gpu_count; i++) {
@@ -428,6 +434,7 @@ static void one_pass_says_what_the_views_say(void **state)
 			assert_int_equal(m->lanes[i].calls, ask_number(query, sql));
 		}
 		measure_free_p(&m);
+		trace_free_p(&trace);
 		query_free_p(&query);
 	}
 }
@@ -436,10 +443,11 @@ static void a_lossy_session_says_what_is_missing(void **state)
 {
 	struct query *query = open_fixture("lossy");
 	struct verdict *v = NULL;
+	struct trace *trace = NULL;
 	struct measure *m = NULL;
 
 	(void)state;
-	assert_int_equal(measure_new(query, &m), 0);
+	measure(query, &trace, &m);
 	assert_int_equal(verdict_new(query, &m->rows, &v), 0);
 	assert_string_equal(v->line,
 		"SIMULATED INCOMPLETE: 2030 dispatched, 2001 stored, 27 dropped (quota 2, "
@@ -452,6 +460,7 @@ static void a_lossy_session_says_what_is_missing(void **state)
 	assert_non_null(strstr(v->line, "1 untimed (timestamp_invalid 1)"));
 	verdict_free_p(&v);
 	measure_free_p(&m);
+	trace_free_p(&trace);
 	query_free_p(&query);
 }
 
@@ -460,18 +469,20 @@ static void rows_that_vanished_are_noticed(void **state)
 	const char *path = make_fixture("clean");
 	char error[QUERY_ERROR_BYTES];
 	struct query *query = NULL;
+	struct trace *trace = NULL;
 	struct measure *m = NULL;
 	struct verdict *v = NULL;
 
 	(void)state;
 	run_sql(path, "DELETE FROM rtl_dispatch WHERE rowid % 100 = 0");
 	assert_int_equal(query_open(path, error, &query), 0);
-	assert_int_equal(measure_new(query, &m), 0);
+	measure(query, &trace, &m);
 	assert_int_equal(verdict_new(query, &m->rows, &v), 0);
 	assert_false(v->is_complete);
 	assert_int_equal(v->counts.rows_missing, 20);
 	verdict_free_p(&v);
 	measure_free_p(&m);
+	trace_free_p(&trace);
 	query_free_p(&query);
 }
 

@@ -92,21 +92,15 @@ static void many_lanes_share_the_bins(void **state)
 	report_bins_done(&bins);
 }
 
-/* Names of categories are borrowed: they live until the next reading. */
-static struct categories *categories;
-
 static void read_detail(struct stage *s, size_t events, uint64_t has, struct report_detail *ret)
 {
 	const struct collectives none = {0};
 	const struct collectives_report no_report = {0};
-	char error[QUERY_ERROR_BYTES];
 
 	stage_ask(s);
 	*ret = (struct report_detail){0};
-	categories_free_p(&categories);
-	assert_int_equal(categories_new(s->query, NULL, error, &categories), 0);
-	assert_int_equal(report_detail_read(s->query, categories, s->timeline, &none, &no_report,
-				 events, has, ret),
+	assert_int_equal(report_detail_read(scene_trace(&s->scene, s->query), s->timeline, &none,
+				 &no_report, events, has, ret),
 		0);
 }
 
@@ -235,8 +229,5 @@ int main(void)
 		cmocka_unit_test(the_longest_step_and_a_usual_one_are_shown),
 	};
 
-	int r = cmocka_run_group_tests(tests, NULL, NULL);
-
-	categories_free_p(&categories);
-	return r;
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

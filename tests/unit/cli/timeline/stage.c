@@ -27,7 +27,7 @@ void stage_ask(struct stage *s)
 	if (!s->query)
 		s->query = scene_open(&s->scene);
 	timeline_free_p(&s->timeline);
-	if (timeline_new(s->query, &s->options, error, &s->timeline))
+	if (timeline_new(scene_trace(&s->scene, s->query), &s->options, error, &s->timeline))
 		fail_msg("%s %s", error, query_error(s->query));
 }
 

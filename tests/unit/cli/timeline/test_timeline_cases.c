@@ -265,6 +265,7 @@ static void segments_say_what_was_under_way(void **state)
 static void bad_rules_and_patterns_are_refused(void **state)
 {
 	char error[QUERY_ERROR_BYTES];
+	struct trace *none = NULL;
 	struct stage s;
 
 	(void)state;
@@ -272,14 +273,15 @@ static void bad_rules_and_patterns_are_refused(void **state)
 	scene_dispatch(&s.scene, s.gemm, 7, 9, 3);
 	stage_ask(&s);
 	timeline_free_p(&s.timeline);
-	s.options.categories = "/nonexistent/rules";
-	assert_int_equal(timeline_new(s.query, &s.options, error, &s.timeline), -ENOENT);
+	assert_int_equal(trace_open(s.query, "/nonexistent/rules", error, &none), -ENOENT);
 	assert_non_null(strstr(error, "/nonexistent/rules"));
-	s.options.categories = NULL;
 	s.options.steps = "[";
-	assert_int_equal(timeline_new(s.query, &s.options, error, &s.timeline), -EINVAL);
+	assert_int_equal(
+		timeline_new(scene_trace(&s.scene, s.query), &s.options, error, &s.timeline),
+		-EINVAL);
 	assert_non_null(strstr(error, "--steps"));
 	assert_null(s.timeline);
+	assert_null(none);
 	stage_end(&s);
 }
 
@@ -300,7 +302,8 @@ static void refuse(struct stage *s, const char *part)
 	char error[QUERY_ERROR_BYTES];
 
 	timeline_free_p(&s->timeline);
-	assert_true(timeline_new(s->query, &s->options, error, &s->timeline) < 0);
+	assert_true(timeline_new(scene_trace(&s->scene, s->query), &s->options, error,
+			    &s->timeline) < 0);
 	if (!strstr(error, part))
 		fail_msg("%s", error);
 }

@@ -73,7 +73,7 @@ static struct timeline *ask(const struct event *events, size_t count, const int6
 		scene_dispatch(&scene, shapes[events[i].rank][events[i].stream], events[i].start,
 			events[i].end, events[i].submit);
 	query = scene_open(&scene);
-	if (timeline_new(query, &options, error, &timeline))
+	if (timeline_new(scene_trace(&scene, query), &options, error, &timeline))
 		fail_msg("%s %s", error, query_error(query));
 	scene_end(&scene, &query);
 	return timeline;
@@ -243,7 +243,8 @@ static void a_file_in_reverse_gives_the_same(void **state)
 			memmove(at, at + 1, strlen(at));
 		assert_int_equal(sqlite3_exec(scene.db, sql, NULL, NULL, NULL), SQLITE_OK);
 		query = scene_open(&scene);
-		assert_int_equal(timeline_new(query, &options, error, &timeline), 0);
+		assert_int_equal(
+			timeline_new(scene_trace(&scene, query), &options, error, &timeline), 0);
 		assert_int_equal(timeline->lane_count, 1);
 		rows[i] = timeline->lanes[0].rows[0];
 		assert_int_equal(rows[i].kernels, 150001);

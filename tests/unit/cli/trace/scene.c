@@ -79,8 +79,18 @@ struct query *scene_open(struct scene *scene)
 	return query;
 }
 
+const struct trace *scene_trace(struct scene *scene, struct query *query)
+{
+	char error[QUERY_ERROR_BYTES];
+
+	if (!scene->trace && trace_open(query, NULL, error, &scene->trace))
+		fail_msg("%s %s", error, query_error(query));
+	return scene->trace;
+}
+
 void scene_end(struct scene *scene, struct query **query)
 {
+	trace_free_p(&scene->trace);
 	if (query)
 		query_free_p(query);
 	sqlite3_close(scene->db);

@@ -7,13 +7,14 @@
 #include <sqlite3.h>
 #include <stdint.h>
 
-#include "cli/database/query.h"
+#include "cli/trace/trace.h"
 
 #define SCENE_NONE INT64_MIN /* NULL */
 
 struct scene {
 	char folder[64], path[128];
 	sqlite3 *db;
+	struct trace *trace;
 	int64_t next_text;
 };
 
@@ -22,6 +23,8 @@ void scene_begin(struct scene *scene);
 void scene_begin_older(struct scene *scene, int version);
 /* Commits; the file can be opened then. */
 struct query *scene_open(struct scene *scene);
+/* The trace of that file, until scene_end(). */
+const struct trace *scene_trace(struct scene *scene, struct query *query);
 void scene_end(struct scene *scene, struct query **query);
 
 /* sqlite3_mprintf's formats. */

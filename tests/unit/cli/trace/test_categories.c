@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/trace/kernels/categories.h"
 #include "tests/unit/cli/trace/scene.h"
 
 struct expected {
@@ -93,9 +92,8 @@ static void check(const struct category *category, const struct expected *expect
 
 static void every_kernel_has_the_category_of_its_first_rule(void **state)
 {
-	struct categories *categories = NULL;
-	char error[QUERY_ERROR_BYTES];
 	struct query_rows *rows = NULL;
+	const struct trace *trace;
 	struct query *query;
 	struct scene scene;
 	int64_t ids[NAMES];
@@ -105,12 +103,12 @@ static void every_kernel_has_the_category_of_its_first_rule(void **state)
 	for (size_t i = 0; i < NAMES; i++)
 		ids[i] = scene_kernel(&scene, names[i].name);
 	query = scene_open(&scene);
-	assert_int_equal(categories_new(query, NULL, error, &categories), 0);
+	trace = scene_trace(&scene, query);
 	for (size_t i = 0; i < NAMES; i++) {
-		check(categories_of(categories, ids[i]), names + i);
-		check(categories_match(categories, names[i].name, NULL), names + i);
+		check(trace_kernel(trace, ids[i])->category, names + i);
+		check(categories_match(trace->categories, names[i].name, NULL), names + i);
 	}
-	assert_string_equal(categories_of(categories, 999999)->name, "other");
+	assert_null(trace_kernel(trace, 999999));
 	/* A query of the view gets the same categories. */
 	assert_int_equal(query_ask_user(query,
 				 "SELECT name, category, coalesce(collective, '') FROM rtl_kernel "
@@ -124,14 +122,11 @@ static void every_kernel_has_the_category_of_its_first_rule(void **state)
 		assert_string_equal(query_text(rows, 2), names[i].collective);
 	}
 	query_rows_free_p(&rows);
-	categories_free_p(&categories);
 	scene_end(&scene, &query);
 }
 
 static void a_file_without_rules_has_the_built_in_ones(void **state)
 {
-	struct categories *categories = NULL;
-	char error[QUERY_ERROR_BYTES];
 	struct query *query;
 	struct scene scene;
 	int64_t id;
@@ -140,16 +135,12 @@ static void a_file_without_rules_has_the_built_in_ones(void **state)
 	scene_begin_older(&scene, 7);
 	id = scene_kernel(&scene, names[0].name);
 	query = scene_open(&scene);
-	assert_int_equal(categories_new(query, NULL, error, &categories), 0);
-	check(categories_of(categories, id), names);
-	categories_free_p(&categories);
+	check(trace_kernel(scene_trace(&scene, query), id)->category, names);
 	scene_end(&scene, &query);
 }
 
 static void the_rules_of_the_file_decide(void **state)
 {
-	struct categories *categories = NULL;
-	char error[QUERY_ERROR_BYTES];
 	struct query *query;
 	struct scene scene;
 	int64_t id;
@@ -159,9 +150,7 @@ static void the_rules_of_the_file_decide(void **state)
 	id = scene_kernel(&scene, "Cijk_Ailk");
 	scene_sql(&scene, "INSERT INTO rtl_category VALUES (-1, 'mine', NULL, 'cijk*', 'user')");
 	query = scene_open(&scene);
-	assert_int_equal(categories_new(query, NULL, error, &categories), 0);
-	assert_string_equal(categories_of(categories, id)->name, "mine");
-	categories_free_p(&categories);
+	assert_string_equal(trace_kernel(scene_trace(&scene, query), id)->category->name, "mine");
 	scene_end(&scene, &query);
 }
 

@@ -48,10 +48,12 @@ static void step(struct fixture *f, const char *text, const int64_t *shapes, siz
 static void find(struct fixture *f)
 {
 	char error[QUERY_ERROR_BYTES];
+	const struct trace *trace;
 
 	f->query = scene_open(&f->scene);
-	assert_int_equal(steps_new(f->query, "^(train|eval|step)", error, &f->steps), 0);
-	assert_int_equal(step_kinds_new(f->query, f->steps, &f->kinds), 0);
+	trace = scene_trace(&f->scene, f->query);
+	assert_int_equal(steps_new(trace, "^(train|eval|step)", error, &f->steps), 0);
+	assert_int_equal(step_kinds_new(trace, f->steps, &f->kinds), 0);
 }
 
 static void end(struct fixture *f)

@@ -13,12 +13,12 @@
 #include "cli/trace/steps/steps.h"
 #include "tests/unit/cli/trace/scene.h"
 
-static struct steps *ask(struct query *query, const char *regex)
+static struct steps *ask(struct scene *scene, struct query *query, const char *regex)
 {
 	char error[QUERY_ERROR_BYTES];
 	struct steps *steps = NULL;
 
-	if (steps_new(query, regex, error, &steps))
+	if (steps_new(scene_trace(scene, query), regex, error, &steps))
 		fail_msg("%s %s", error, query_error(query));
 	return steps;
 }
@@ -56,7 +56,7 @@ static void a_step_is_when_the_gpu_does_it(void **state)
 	scene_dispatch(&scene, shape, 400, 500, 220);  /* of 7 */
 	scene_dispatch(&scene, shape, 950, 1100, 910); /* of 8 */
 	query = scene_open(&scene);
-	steps = ask(query, NULL);
+	steps = ask(&scene, query, NULL);
 	assert_int_equal(steps->source, STEPS_MARKERS);
 	assert_int_equal(steps->count, 1);
 	assert_int_equal(steps->step_count, 3);
@@ -90,7 +90,7 @@ static void marks_and_open_ranges_last_until_the_next(void **state)
 	scene_dispatch(
 		&scene, scene_shape(&scene, 1, 0, 0, scene_kernel(&scene, "k")), 210, 300, 205);
 	query = scene_open(&scene);
-	steps = ask(query, NULL);
+	steps = ask(&scene, query, NULL);
 	check_step(steps_of(steps, 1), 0, 3, 100, 200);
 	check_step(steps_of(steps, 1), 1, 4, 200, 300);
 	assert_true(steps_of(steps, 1)->at[1].is_open);
@@ -98,7 +98,7 @@ static void marks_and_open_ranges_last_until_the_next(void **state)
 	check_step(steps_of(steps, 2), 0, 0, 100, 150);
 	check_step(steps_of(steps, 2), 1, 1, 170, 170);
 	steps_free_p(&steps);
-	steps = ask(query, "^epoch");
+	steps = ask(&scene, query, "^epoch");
 	check_step(steps_of(steps, 2), 0, 0, 10, 500);
 	/* Without markers of its own a process has one step. */
 	check_step(steps_of(steps, 1), 0, 0, 210, 300);
@@ -116,11 +116,11 @@ static void bad_patterns_are_one_line(void **state)
 	(void)state;
 	scene_begin(&scene);
 	query = scene_open(&scene);
-	assert_int_equal(steps_new(query, "(", error, &steps), -EINVAL);
+	assert_int_equal(steps_new(scene_trace(&scene, query), "(", error, &steps), -EINVAL);
 	assert_non_null(strstr(error, "--steps (: "));
-	assert_int_equal(steps_new(query, "^none$", error, &steps), -EINVAL);
+	assert_int_equal(steps_new(scene_trace(&scene, query), "^none$", error, &steps), -EINVAL);
 	assert_non_null(strstr(error, "no roctx range or mark matches"));
-	steps = ask(query, NULL);
+	steps = ask(&scene, query, NULL);
 	assert_int_equal(steps->source, STEPS_WHOLE);
 	assert_int_equal(steps->step_count, 0);
 	steps_free_p(&steps);
@@ -252,7 +252,7 @@ static void without_markers_steps_are_inferred(void **state)
 					p * 1000000 + i * 100 + k * 10 + 9, SCENE_NONE);
 	}
 	query = scene_open(&scene);
-	steps = ask(query, NULL);
+	steps = ask(&scene, query, NULL);
 	assert_int_equal(steps->source, STEPS_INFERRED);
 	assert_int_equal(steps->period, 5);
 	assert_true(steps->confidence > 0.99);
@@ -295,7 +295,7 @@ static void a_step_begins_on_any_queue_of_the_gpu(void **state)
 			&scene, other_gpu, 1000 + i * 100 + 45, 1000 + i * 100 + 47, SCENE_NONE);
 	}
 	query = scene_open(&scene);
-	steps = ask(query, NULL);
+	steps = ask(&scene, query, NULL);
 	assert_int_equal(steps->source, STEPS_INFERRED);
 	assert_int_equal(steps->period, 5);
 	assert_int_equal(steps->step_count, 20);
@@ -337,7 +337,7 @@ static void without_an_order_between_queues_one_queue_tells(void **state)
 					1005 + i * 100 + k * 10 + 3, SCENE_NONE);
 		}
 	query = scene_open(&scene);
-	steps = ask(query, NULL);
+	steps = ask(&scene, query, NULL);
 	assert_int_equal(steps->source, STEPS_INFERRED);
 	assert_int_equal(steps->period, 5);
 	assert_int_equal(steps->step_count, 40);
@@ -367,7 +367,7 @@ static void more_than_20000_steps_are_steps(void **state)
 			scene_dispatch(&scene, shapes[k], 1000 + i * 30 + k * 10,
 				1000 + i * 30 + k * 10 + 9, SCENE_NONE);
 	query = scene_open(&scene);
-	steps = ask(query, NULL);
+	steps = ask(&scene, query, NULL);
 	assert_int_equal(steps->source, STEPS_INFERRED);
 	assert_int_equal(steps->step_count, 20500);
 	steps_free_p(&steps);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The kind of work of each kernel of a session: by the rules of the user's file first, then those
- * of the database, or the built-in ones if it has none (docs/commands.md). The first pattern that
- * matches the demangled name or the raw symbol, in lower case, decides. One thread.
+ * The rules that tell what kind of work a kernel of a session is: by the rules of the user's file
+ * first, then those of the database, or the built-in ones if it has none (docs/commands.md). The
+ * first pattern that matches the demangled name or the raw symbol, in lower case, decides. One
+ * thread.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -35,6 +36,9 @@ struct category_rule {
 
 struct categories;
 
+/* That of a kernel that no rule matches. */
+extern const struct category category_other;
+
 /*
  * @file contains the user's rules; with NULL those of RTL_CATEGORIES, or none. Returns 0; -EINVAL,
  * -ENOENT or similar with @error (one line); or the errors of query_open(), with the reason in
@@ -44,8 +48,6 @@ int categories_new(struct query *query, const char *file, char error[QUERY_ERROR
 	struct categories **ret);
 void categories_free_p(struct categories **categories);
 
-/* Returns the category of a kernel by its id (rtl_shape.kernel_id, rtl_kernel.id); never NULL. */
-const struct category *categories_of(const struct categories *categories, int64_t kernel_id);
 /* Returns the category for any name; @symbol may be NULL. NULL only if memory is short. */
 const struct category *categories_match(
 	const struct categories *categories, const char *name, const char *symbol);

@@ -1,44 +1,33 @@
 // SPDX-License-Identifier: MIT
-#include "cli/trace/kernels/categories.h"
+#include "cli/trace/categories.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/base/array.h"
-#include "cli/trace/kernels/category_file.h"
+#include "cli/trace/category_file.h"
 #include "proto/base/cleanup.h"
-
-/* From the query's rtl_kernel, sorted by id. */
-struct kernel {
-	int64_t id;
-	size_t rule; /* SIZE_MAX if none */
-};
 
 struct categories {
 	struct category_rules rules;
-	struct kernel *kernels;
-	size_t count, capacity;
 };
 
-static const struct category other = {.name = CATEGORY_OTHER, .class = CATEGORY_COMPUTATION};
+const struct category category_other = {.name = CATEGORY_OTHER, .class = CATEGORY_COMPUTATION};
 
 void categories_free_p(struct categories **categories)
 {
 	if (!*categories)
 		return;
 	category_rules_done(&(*categories)->rules);
-	free((*categories)->kernels);
 	free(*categories);
 	*categories = NULL;
 }
 
 static int load_rules(struct query *query, struct category_rules *rules)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "categories", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "categories", rows) {
 		const char *category = query_text(rows, 0), *pattern = query_text(rows, 2);
 
 		r = category && pattern
@@ -88,34 +77,6 @@ static int match(const struct categories *c, const char *name, const char *symbo
 	return 0;
 }
 
-static int add_kernel(struct categories *c, const struct query_rows *rows)
-{
-	struct kernel *kernel;
-
-	if (c->count == c->capacity) {
-		size_t wanted = c->capacity ? c->capacity * 2 : 256;
-
-		kernel = reallocarray(c->kernels, wanted, sizeof(*kernel));
-		if (!kernel)
-			return -ENOMEM;
-		c->kernels = kernel;
-		c->capacity = wanted;
-	}
-	kernel = c->kernels + c->count++;
-	kernel->id = query_integer(rows, 0);
-	return match(c, query_text(rows, 1), query_text(rows, 2), &kernel->rule);
-}
-
-static int load_kernels(struct query *query, struct categories *c)
-{
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = query_ask(query, "kernels", &rows);
-
-	while (!r && (r = query_next(rows)) > 0)
-		r = add_kernel(c, rows);
-	return r;
-}
-
 int categories_new(struct query *query, const char *file, char error[QUERY_ERROR_BYTES],
 	struct categories **ret)
 {
@@ -132,26 +93,13 @@ int categories_new(struct query *query, const char *file, char error[QUERY_ERROR
 	if (!r)
 		r = load_stored_rules(query, &c->rules);
 	if (!r)
-		r = load_kernels(query, c);
-	if (r)
-		return r;
-	*ret = TAKE(c);
-	return 0;
+		*ret = TAKE(c);
+	return r;
 }
 
 static const struct category *of_rule(const struct categories *c, size_t rule)
 {
-	return rule < c->rules.count ? &c->rules.at[rule].category : &other;
-}
-
-const struct category *categories_of(const struct categories *categories, int64_t kernel_id)
-{
-	const struct kernel *kernels = categories->kernels;
-	size_t at = PARTITION_POINT(categories->count, i, kernels[i].id < kernel_id);
-
-	if (at == categories->count || kernels[at].id != kernel_id)
-		return &other;
-	return of_rule(categories, kernels[at].rule);
+	return rule < c->rules.count ? &c->rules.at[rule].category : &category_other;
 }
 
 const struct category *categories_match(

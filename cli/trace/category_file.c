@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/trace/kernels/category_file.h"
+#include "cli/trace/category_file.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -7,7 +7,7 @@
  */
 #include <stddef.h>
 
-#include "cli/trace/kernels/categories.h"
+#include "cli/trace/categories.h"
 
 #define CATEGORY_RULES_MAX	   1000
 #define CATEGORY_PATTERN_BYTES_MAX 256

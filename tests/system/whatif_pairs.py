@@ -7,7 +7,7 @@ keeps all offsets as recorded, which predicts no gain. RTL_TEST_LONG=1: all pair
 
 Kernels take a hundred times what softgpu.script says, on a virtual time line, so that it does not matter how fast the
 machine is that runs the test. Where the cause is on a host they take ten times as long by the wall clock, for a host
-that waits for a GPU must not see its end before it is, and of five runs that with the shortest steps counts, which
+that waits for a GPU must not see its end before it is, and of several runs that with the shortest steps counts, which
 other programs disturbed least."""
 import json
 import os
@@ -21,6 +21,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCRIPT = os.path.join(HERE, "..", "workload", "softgpu.script")
 FORWARD, BACKWARD, WEIGHTS = "Cijk_Ailk_Bljk_*", "Cijk_Alik_Bljk_*", "Cijk_Ailk_Bjlk_*"
+RUNS_MOST = 30
 GEMM, COMM, ADAM, ATTENTION = "Cijk_*", "*ncclDevKernel_*", "*multi_tensor_apply*", "*FmhaBwd*"
 
 
@@ -80,7 +81,8 @@ PAIRS = [
     Pair("communication takes 2x, exposed", ["--transfer", "0.5x"], slower(COMM, 2), demo=["--cause", "exposed-comm"]),
     Pair("communication takes 3x in 4 buckets", ["--transfer", "0.3333333x"], slower(COMM, 3), demo=["--buckets", "4"]),
     Pair("communication takes 2x, two ranks", ["--transfer", "0.5x"], slower(COMM, 2), ranks=2),
-    Pair("--cause late-rank, its host", ["--host", "1"], demo_cause=["--cause", "late-rank"], is_host=True),
+    Pair("--cause late-rank, its host", ["--host", "1"], demo=["--buckets", "4"],
+         demo_cause=["--cause", "late-rank"], ranks=2, is_host=True),
     Pair("--cause late-rank, the rank", ["--rank", "1"], demo_cause=["--cause", "late-rank"], ranks=2, is_host=True),
     Pair("--cause checkpoint, its host", ["--host", "0"], demo_cause=["--cause", "checkpoint"], is_host=True),
     Pair("--cause checkpoint, the rank", ["--rank", "0"], demo_cause=["--cause", "checkpoint"], ranks=2, is_host=True),
@@ -113,6 +115,18 @@ def ask(rtl, path, *options):
     return json.loads(done.stdout)
 
 
+def least_disturbed(rtl, demo, folder, pair, kind):
+    """The answer about the run with the shortest steps, and its file. Where the wall clock counts, runs are recorded
+    until the two shortest agree within 2 %."""
+    runs = []
+    while not runs or pair.is_host and len(runs) < RUNS_MOST and (
+            len(runs) < 2 or runs[1][0]["step_ns"] > 1.02 * runs[0][0]["step_ns"]):
+        path = record(rtl, demo, folder, "%s-%d" % (kind, len(runs)), pair, kind == "with")
+        runs.append((ask(rtl, path, *pair.options), path))
+        runs.sort(key=lambda run: run[0]["step_ns"])
+    return runs[0]
+
+
 def is_right(predicted_pct, truth_pct):
     return abs(predicted_pct - truth_pct) <= max(0.15 * truth_pct, 1)
 
@@ -129,11 +143,8 @@ def without_edges(path):
 
 
 def check(rtl, demo, folder, pair):
-    runs = {kind: [record(rtl, demo, folder, "%s-%d" % (kind, i), pair, kind == "with")
-                   for i in range(5 if pair.is_host else 1)] for kind in ("with", "without")}
-    shortest = lambda kind: min(((ask(rtl, path, *pair.options), path) for path in runs[kind]),
-                                key=lambda answer: answer[0]["step_ns"])
-    (said, path), (truth, _) = shortest("with"), shortest("without")
+    said, path = least_disturbed(rtl, demo, folder, pair, "with")
+    truth, _ = least_disturbed(rtl, demo, folder, pair, "without")
     control = ask(rtl, without_edges(path), *pair.options)
     gain = 100 * (1 - truth["step_ns"] / said["step_ns"])
     predicted = None if said["refused"] else said["predictions"][0]["gain_pct"]

@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import os
+import pathlib
 import re
 import sqlite3
 import subprocess
@@ -621,6 +622,19 @@ def check_leaders(rtl, folder):
         assert count == "4" and abs(float(wait_pct) - helped["waiting"]["wait_pct"]) < 1e-6, done.stdout
 
 
+def check_recipe(rtl, folder):
+    """SQLite's own program gets the rows of rtl_wait as docs/schema.md says."""
+    text = (pathlib.Path(__file__).resolve().parents[3] / "docs/schema.md").read_text(encoding="utf-8")
+    recipe = re.search(r"```sql\n(CREATE TEMP TABLE rtl_wait.*?)```", text, re.S).group(1)
+    sql = "SELECT * FROM rtl_wait WHERE wait_ns > 1000 ORDER BY rank, window"
+    done = subprocess.run([rtl, "query", "--csv", "job.db", sql], cwd=folder, capture_output=True, text=True, check=True)
+    wanted = done.stdout.splitlines()[1:]
+    environment = {**os.environ, "PATH": os.path.dirname(os.path.abspath(rtl)) + ":" + os.environ["PATH"]}
+    done = subprocess.run(["sqlite3", "-readonly", "-csv", "job.db"], input=recipe + sql + ";", cwd=folder, env=environment,
+                          capture_output=True, text=True, check=True)
+    assert len(wanted) > 40 and done.stdout.splitlines() == wanted, (done.stdout[:300], done.stderr, wanted[:3])
+
+
 def check_waits(rtl, folder):
     """rtl_wait's rows are what the reason's waiting is a sum of, and each has the whole of its window."""
     jobs = [Job(8).run(data_parallel(late(4, 3 * MS))), Job(4).run(pipeline()), Job(8).run(replicas),
@@ -637,6 +651,8 @@ def check_waits(rtl, folder):
         for told, key in zip(row, ("wait_pct", "p2p_wait_pct", "transfer_pct")):
             assert abs(told - waiting[key]) < 1e-6, (number, key, told, waiting)
         assert row[3:] == [len(job.ranks), 2 if number == 2 else 1, 1], (number, row)
+        if not number:
+            check_recipe(rtl, folder)
         assert (row[1] > 1) == (number == 1) and row[0] + row[1] > 0, (number, row)
 
 

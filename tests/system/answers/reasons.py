@@ -624,12 +624,13 @@ def check_leaders(rtl, folder):
 
 def check_recipe(rtl, folder):
     """SQLite's own program gets the rows of rtl_wait as docs/schema.md says."""
+    rtl = os.path.abspath(rtl)
     text = (pathlib.Path(__file__).resolve().parents[3] / "docs/schema.md").read_text(encoding="utf-8")
     recipe = re.search(r"```sql\n(CREATE TEMP TABLE rtl_wait.*?)```", text, re.S).group(1)
     sql = "SELECT * FROM rtl_wait WHERE wait_ns > 1000 ORDER BY rank, window"
     done = subprocess.run([rtl, "query", "--csv", "job.db", sql], cwd=folder, capture_output=True, text=True, check=True)
     wanted = done.stdout.splitlines()[1:]
-    environment = {**os.environ, "PATH": os.path.dirname(os.path.abspath(rtl)) + ":" + os.environ["PATH"]}
+    environment = {**os.environ, "PATH": os.path.dirname(rtl) + ":" + os.environ["PATH"]}
     done = subprocess.run(["sqlite3", "-readonly", "-csv", "job.db"], input=recipe + sql + ";", cwd=folder, env=environment,
                           capture_output=True, text=True, check=True)
     assert len(wanted) > 40 and done.stdout.splitlines() == wanted, (done.stdout[:300], done.stderr, wanted[:3])

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Sets up, builds and passes every test: release, ASan+UBSan, TSan, fuzzing. `--long` runs the full
+# Sets up, builds and passes every test: release, ASan+UBSan with the corpora of fuzzing, TSan. `--long` fuzzes, runs the full
 # counts of the reliability tests, all runtimes, packages in clean roots, and all of it with ASan;
 # `--only REGEX` picks tests (of ctest's names).
 set -euo pipefail
@@ -116,7 +116,7 @@ unsteady=""
 # of more files, users, counts or runtimes. Nor are leaks looked for but of the modules, and where a program runs
 # out of memory or hears nonsense: to look is half of what a short one takes.
 run_asan() {
-	local never='^(model|lint|systemd)\.|^integration\.(manual|other_tools|packaging)$' leaks='^(unit|capture|shim|workload)\.|^reliability\.memory_|^hostile\.frames$'
+	local never='^(model|lint|systemd)\.|^integration\.(manual|other_tools|packaging)$' leaks='^(unit|capture|shim|workload|fuzz)\.|^reliability\.memory_|^hostile\.frames$'
 	local often='^register\.|^calls\.calls$'
 	often+='|^guest\.(daemon|exec|fork_among_threads|opened_again|sigprof|spawn|two_runtimes|vfork)$'
 	often+='|^hostile\.(fuse_holds|held_.*|killed|names|passed|symbols|tenant_flush|tenant_kills)$'
@@ -147,7 +147,7 @@ exec {built}< <(
 	[ -n "$long$only" ] || preset=asan-often # what run_asan runs
 	build asan "$preset" || exit
 	build tsan || exit
-	build fuzz
+	[ -z "$long$only" ] || build fuzz
 )
 builder=$!
 trap 'kill "$builder" 2>/dev/null || true' EXIT
@@ -183,13 +183,13 @@ await tsan
 alike='^unit\.store_(disk|power|memory_[0-9])$'
 [ -z "$long" ] || alike='^$'
 run tsan build/tsan -R '^(unit|capture|shim)\.|^softgpu\.(direct|script|topology|aql)$' -E "$alike"
-# What strangers send, made worse; with --long a minute of each target.
+# What strangers send, made worse: without --long the corpus alone has been fed, with ASan; with it a minute of each.
 [ -z "$long" ] || export RTL_TEST_LONG=1
-await fuzz
-# What all builds took counts from here on, and is told already.
+if [ -n "$long$only" ]; then
+	await fuzz
+	run fuzz build/fuzz -R '^fuzz\.'
+fi
 wait "$builder" || true
-took tests
-run fuzz build/fuzz -R '^fuzz\.'
 
 # The processor time of what was started here, builds included.
 times >build/times

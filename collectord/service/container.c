@@ -207,10 +207,12 @@ static bool is_own(const char *name)
 }
 
 /*
- * Tells from /proc/PID/status whether the process has a pid in a namespace below ours. The file may
- * be long, because it lists all groups of the process. Returns false if it cannot be read.
+ * Tells whether the process has a pid in a namespace below ours. What the kernel says of a pidfd
+ * takes it microseconds; /proc/PID/status, which is read where there is none, lists all groups of
+ * the process before that, and 65,536 take it 4 ms, in which no other peer is accepted. Returns
+ * false if it cannot be read.
  */
-static bool read_namespace(const char *pid, bool *ret_is_below)
+static bool read_namespace(const char *pid, int pidfd, bool *ret_is_below)
 {
 	static const char key[] = "\nNSpid:";
 	CLEANUP(close_p) int fd = -1;
@@ -219,7 +221,10 @@ static bool read_namespace(const char *pid, bool *ret_is_below)
 	size_t n = 0;
 	ssize_t got;
 
-	snprintf(path, sizeof(path), "/proc/%s/status", pid);
+	if (pidfd >= 0)
+		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	else
+		snprintf(path, sizeof(path), "/proc/%s/status", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	while (fd >= 0 && (got = read(fd, text + n, sizeof(text) - n)) > 0) {
 		n += (size_t)got;
@@ -258,7 +263,8 @@ struct container container_of_peer(int fd)
 			return ret; /* it is gone; before Linux 6.5 the pid has to do */
 	}
 	snprintf(pid, sizeof(pid), "%d", (int)ucred.pid);
-	if (!read_file(pid, "cgroup", cgroup) || !read_namespace(pid, &ret.is_in_pid_namespace))
+	if (!read_file(pid, "cgroup", cgroup) ||
+		!read_namespace(pid, pidfd, &ret.is_in_pid_namespace))
 		return ret;
 	death.fd = pidfd;
 	if (pidfd >= 0 && poll(&death, 1, 0) != 0)

@@ -311,6 +311,13 @@ bool query_is_null(const struct query_rows *rows, int column)
 			   : sqlite3_column_type(rows->statement, column) == SQLITE_NULL;
 }
 
+bool query_is_text(const struct query_rows *rows, int column)
+{
+	int type = rows->pages ? SQLITE_INTEGER : sqlite3_column_type(rows->statement, column);
+
+	return type == SQLITE_TEXT || type == SQLITE_BLOB;
+}
+
 const char *query_text(const struct query_rows *rows, int column)
 {
 	return (const char *)sqlite3_column_text(rows->statement, column);

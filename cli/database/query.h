@@ -121,6 +121,8 @@ static inline bool query_has_row(struct query_rows *rows, int *r)
 int64_t query_integer(const struct query_rows *rows, int column); /* NULL is 0 */
 double query_real(const struct query_rows *rows, int column);	  /* NULL is 0 */
 bool query_is_null(const struct query_rows *rows, int column);
+/* True of a text or a blob, which in a column of numbers only a damaged file has. */
+bool query_is_text(const struct query_rows *rows, int column);
 const char *query_text(const struct query_rows *rows, int column); /* NULL stays NULL */
 struct render_value query_value(const struct query_rows *rows, int column);
 

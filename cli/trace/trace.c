@@ -214,6 +214,8 @@ static int load_shapes(struct trace *t)
 	QUERY_EACH (r, t->query, "shapes", rows) {
 		struct trace_shape *shape;
 
+		if (query_is_text(rows, H_PROCESS) || query_is_text(rows, H_GPU))
+			return query_damaged(t->query, "a process or a GPU is not a number");
 		if (GROW(t->shapes, t->shape_count, capacity))
 			return -ENOMEM;
 		shape = t->shapes + t->shape_count++;

@@ -11,7 +11,7 @@ mkdir -p build/demo
 # The tests need more packages than the demo does.
 [ -f build/build.ninja ] || cmake --preset release -DBUILD_TESTING=OFF >build/build.log 2>&1 ||
 	{ cat build/build.log; exit 1; }
-cmake --build build --target rtl collectord rtl_shim rtl-demo softgpu >build/build.log 2>&1 ||
+cmake --build build --target rtl collectord rtl_shim rtl-demo-rccl softgpu >build/build.log 2>&1 ||
 	{ cat build/build.log; exit 1; }
 
 device=soft
@@ -29,11 +29,15 @@ if [ $device = soft ]; then
 	SOFTGPU_FAULT='kernel *ncclDevKernel_* meet=ranks'
 	export SOFTGPU_SCRIPT SOFTGPU_COUNT SOFTGPU_FAULT
 fi
-$rtl run -f -o $db --device $device -- build/bin/rtl-demo --ranks 4 --steps 20 --straggler 2
+$rtl run -f -o $db --device $device -- build/bin/rtl-demo-rccl --ranks 4 --steps 20 --straggler 2
 
 echo
 echo "== what was recorded: rtl summary $db =="
 $rtl summary $db
+
+echo
+echo "== which rank the others waited for: rtl collectives $db =="
+$rtl collectives --top 3 $db
 
 $rtl report -f $db --html build/demo/demo.html 2>/dev/null
 echo

@@ -316,6 +316,22 @@ static int enter_container(const struct config *config, const struct seat *seat,
 	return 0;
 }
 
+/*
+ * The folder of a container goes with the last session in it. This process still has the lock of
+ * the tenant. The index writer then removes the index.
+ */
+static void leave_container(
+	const struct config *own, const struct seat *seat, const char *index_path)
+{
+	int r;
+
+	if (!container_is_tenant(seat->owner) || store_has_sessions(index_path))
+		return;
+	r = container_vacate(own->store_path);
+	if (r < 0 && r != -ENOTEMPTY && r != -ENOENT)
+		log_warning("cannot remove %s: %s", own->store_path, strerror(-r));
+}
+
 /* With @seat, serves one tenant of the service; with NULL, every peer that connects to @sockets. */
 static int collect(
 	const struct config *all, struct listen_sockets *sockets, const struct seat *seat)
@@ -355,6 +371,8 @@ static int collect(
 	/* The store may still answer to owners that the server holds, so it is freed last. */
 	server_free(server);
 	store_free(store);
+	if (seat)
+		leave_container(config, seat, index_path);
 	log_done();
 	return exit_code;
 }

@@ -76,5 +76,5 @@ const char *opts_mode(const char *text);
  */
 void opts_check_variables(const char *mode);
 #define OPTS_MODE_HELP                                                                             \
-	"what to record: lite, standard (default), full, hip, all, off; see RTL_MODE in "          \
+	"what to record: lite, standard (default), full, hip, barriers, all, off; see RTL_MODE in "          \
 	"docs/commands.md"

@@ -268,6 +268,8 @@ static int put_csv(const struct collectives_view *view, FILE *to)
 		if (table->columns[i].key)
 			columns[count++] = table->columns[i];
 	r = render_new(to, RENDER_CSV, columns, count, &render);
+	if (!r)
+		render_tell_simulated(render, view->verdict->is_simulated);
 	for (size_t i = 0; i < rows && !r; i++) {
 		size_t n = 0;
 

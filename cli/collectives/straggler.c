@@ -17,10 +17,17 @@ const char *straggler_cause_name(enum straggler_cause cause)
 	return names[cause];
 }
 
+static void straggler_done(struct straggler *straggler)
+{
+	free(straggler->lanes);
+	free(straggler->spans);
+	*straggler = (struct straggler){0};
+}
+
 void stragglers_done(struct stragglers *stragglers)
 {
-	free(stragglers->steady.lanes);
-	free(stragglers->slack.lanes);
+	straggler_done(&stragglers->steady);
+	straggler_done(&stragglers->slack);
 	*stragglers = (struct stragglers){0};
 }
 
@@ -96,8 +103,7 @@ static void sort_window(struct search *s, size_t window)
 	const struct waiting_group *group = s->group;
 
 	for (uint32_t i = 0; i < group->lane_count; i++)
-		s->order[i] =
-			(struct order){waiting_total_ns(waiting_cell(group, i, window)), i};
+		s->order[i] = (struct order){waiting_total_ns(waiting_cell(group, i, window)), i};
 	qsort(s->order, group->lane_count, sizeof(*s->order), compare_order);
 }
 
@@ -140,6 +146,13 @@ static bool is_empty(const struct waiting_group *group, size_t window)
 static bool is_counted(const struct search *s, size_t window)
 {
 	return window >= s->first && !s->is_event[window] && !is_empty(s->group, window);
+}
+
+/* Returns true if the window counts and is not so short that it says nothing of the others, as what
+ * remains after the last operation of all. */
+static bool is_compared(const struct search *s, size_t window)
+{
+	return is_counted(s, window) && length_of(s->group, window) * 10 >= s->median_ns;
 }
 
 static void add_window(struct search *s, size_t window)
@@ -238,7 +251,7 @@ static bool is_steady(struct search *s, const struct straggler *straggler)
 	for (size_t w = 0; w < s->group->windows; w++) {
 		int64_t own = straggler->is_in_turn ? INT64_MAX : INT64_MIN, others = INT64_MAX;
 
-		if (!is_counted(s, w))
+		if (!is_compared(s, w))
 			continue;
 		for (uint32_t i = 0; i < s->group->lane_count; i++) {
 			int64_t wait = waiting_total_ns(waiting_cell(s->group, i, w));
@@ -274,7 +287,7 @@ static bool is_always_least(struct search *s, const struct straggler *straggler)
 	for (size_t w = 0; w < s->group->windows; w++) {
 		int64_t own = INT64_MAX, others = INT64_MAX;
 
-		if (!is_counted(s, w))
+		if (!is_compared(s, w))
 			continue;
 		for (uint32_t i = 0; i < s->group->lane_count; i++) {
 			int64_t wait = waiting_total_ns(waiting_cell(s->group, i, w));
@@ -293,7 +306,6 @@ static bool is_always_least(struct search *s, const struct straggler *straggler)
 }
 
 /* ---- events ---- */
-
 
 static void find_events(struct search *s, struct straggler_event *ret)
 {
@@ -416,20 +428,41 @@ static int64_t common_idle(const struct search *s, size_t window)
 	return least;
 }
 
-/* Compares the straggler with the median of the other ranks by total wait. */
-static void compare_with_reference(struct search *s, struct straggler *straggler, const bool *counts)
+/* What one of several stragglers does beyond the reference in the windows in which it is the one
+ * that the others wait for. */
+struct share {
+	int64_t part_ns[STRAGGLER_CAUSES], waiting_ns;
+};
+
+/* Returns true if one of several stragglers, with a quarter of the difference or more, has another
+ * cause than all together. */
+static bool has_other_cause(const struct straggler *straggler, const struct share *shares)
+{
+	for (size_t i = 0; i < straggler->count; i++)
+		if (shares[i].waiting_ns * 4 >= straggler->waiting_ns &&
+			main_cause(shares[i].part_ns, shares[i].waiting_ns) != straggler->cause)
+			return true;
+	return false;
+}
+
+/* Compares the straggler with the median of the other ranks by total wait, over the windows that
+ * cost something. */
+static int compare_with_reference(
+	struct search *s, struct straggler *straggler, const int64_t *gains)
 {
 	const struct waiting_group *group = s->group;
-	uint32_t own = straggler->lanes[0];
+	CLEANUP(free_p) struct share *shares = calloc(straggler->count, sizeof(*shares));
 	size_t others = 0;
 
+	if (!shares)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < group->lane_count; i++) {
 		int64_t wait = 0;
 
 		if (has_lane(straggler, i))
 			continue;
 		for (size_t w = 0; w < group->windows; w++)
-			if (counts[w])
+			if (gains[w])
 				wait += waiting_total_ns(waiting_cell(group, i, w));
 		s->order[others++] = (struct order){wait, i};
 	}
@@ -437,28 +470,34 @@ static void compare_with_reference(struct search *s, struct straggler *straggler
 	straggler->reference = s->order[(others - 1) / 2].lane;
 	for (size_t w = 0; w < group->windows; w++) {
 		const struct waiting_cell *a, *b;
+		size_t own = 0;
 
-		if (!counts[w])
+		if (!gains[w])
 			continue;
 		/* Of several ranks, takes the one that the others wait for in this window. */
-		for (size_t i = 0; i < straggler->count; i++)
+		for (size_t i = 1; i < straggler->count; i++)
 			if (waiting_total_ns(waiting_cell(group, straggler->lanes[i], w)) <
-				waiting_total_ns(waiting_cell(group, own, w)))
-				own = straggler->lanes[i];
-		a = waiting_cell(group, own, w);
+				waiting_total_ns(waiting_cell(group, straggler->lanes[own], w)))
+				own = i;
+		a = waiting_cell(group, straggler->lanes[own], w);
 		b = waiting_cell(group, straggler->reference, w);
 		take_parts(a, b, straggler->part_ns);
+		take_parts(a, b, shares[own].part_ns);
 		straggler->waiting_ns += waiting_total_ns(b) - waiting_total_ns(a);
+		shares[own].waiting_ns += waiting_total_ns(b) - waiting_total_ns(a);
 		straggler->compute_ns += a->class_ns[SWEEP_COMPUTE];
 		straggler->reference_compute_ns += b->class_ns[SWEEP_COMPUTE];
 	}
 	straggler->cause = main_cause(straggler->part_ns, straggler->waiting_ns);
+	if (has_other_cause(straggler, shares))
+		straggler->cause = STRAGGLER_SEVERAL;
+	return 0;
 }
 
 /* Returns the median latency of a communicator's operations of one kind and size, or 0 if there are
  * too few. */
-static double median_latency(const struct collectives *c, uint32_t comm, uint8_t op, int bucket,
-	double *values)
+static double median_latency(
+	const struct collectives *c, uint32_t comm, uint8_t op, int bucket, double *values)
 {
 	size_t count = 0;
 
@@ -476,7 +515,8 @@ static double median_latency(const struct collectives *c, uint32_t comm, uint8_t
 }
 
 /* Returns true if @lane has a launch in the operation, and so is a member. */
-static bool is_member(const struct collectives *c, const struct collectives_operation *o, uint32_t lane)
+static bool is_member(
+	const struct collectives *c, const struct collectives_operation *o, uint32_t lane)
 {
 	for (uint32_t i = 0; i < o->launches; i++)
 		if (c->launches[c->by_operation[o->first + i]].lane == lane)
@@ -526,12 +566,57 @@ static int find_slow_comm(const struct collectives *c, struct straggler *straggl
 	return 0;
 }
 
+/* Sets the spans from what the straggler costs in each window. */
+static int find_spans(const struct search *s, const int64_t *gains, struct straggler *straggler)
+{
+	const struct waiting_group *group = s->group;
+	double sum = 0, squares = 0;
+
+	free(straggler->spans);
+	straggler->span_count = 0;
+	straggler->spans = calloc(group->windows + 1, sizeof(*straggler->spans));
+	if (!straggler->spans)
+		return -ENOMEM;
+	for (size_t w = 0; w < group->windows; w++) {
+		sum += (double)gains[w];
+		squares += (double)gains[w] * (double)gains[w];
+	}
+	for (size_t w = 0; w < group->windows; w++) {
+		struct straggler_span *last = straggler->spans + straggler->span_count;
+
+		if (gains[w] <= 0 || (double)gains[w] * sum * 4 < squares)
+			continue;
+		if (straggler->span_count && last[-1].to_ns == group->cuts[w])
+			last[-1].to_ns = group->cuts[w + 1];
+		else
+			straggler->spans[straggler->span_count++] =
+				(struct straggler_span){group->cuts[w], group->cuts[w + 1]};
+	}
+	return 0;
+}
+
+/* Leaves out what lies before @from_ns, unless that is all. */
+static void cut_spans(struct straggler *straggler, int64_t from_ns)
+{
+	size_t first = 0, count = straggler->span_count;
+
+	while (first < count && straggler->spans[first].to_ns <= from_ns)
+		first++;
+	if (first == count)
+		return;
+	memmove(straggler->spans, straggler->spans + first,
+		(count - first) * sizeof(*straggler->spans));
+	straggler->span_count = count - first;
+	if (straggler->spans[0].from_ns < from_ns)
+		straggler->spans[0].from_ns = from_ns;
+}
+
 static int price(struct search *s, struct straggler *straggler)
 {
-	CLEANUP(free_p) bool *counts = calloc(s->group->windows + 1, sizeof(*counts));
+	CLEANUP(free_p) int64_t *gains = calloc(s->group->windows + 1, sizeof(*gains));
 	int64_t common = 0, exposed = 0, pairs = 0;
 
-	if (!counts)
+	if (!gains)
 		return -ENOMEM;
 	straggler->group = s->group;
 	for (size_t w = 0; w < s->group->windows; w++) {
@@ -543,10 +628,8 @@ static int price(struct search *s, struct straggler *straggler)
 			straggler->kind_wall_ns[kind] += length_of(s->group, w);
 		if (gain <= 0)
 			continue;
-		counts[w] = true;
-		if (!straggler->windows++)
-			straggler->from_ns = s->group->cuts[w];
-		straggler->to_ns = s->group->cuts[w + 1];
+		gains[w] = gain;
+		straggler->windows++;
 		straggler->gain_ns += gain;
 		straggler->kind_gain_ns[kind] += gain;
 		exposed += more;
@@ -560,14 +643,14 @@ static int price(struct search *s, struct straggler *straggler)
 	straggler->is_at_most = common * 10 > straggler->gain_ns;
 	straggler->is_about = pairs * 10 > straggler->gain_ns;
 	straggler->is_in_slack = common * 10 >= straggler->gain_ns * 9;
-	if (straggler->windows)
-		compare_with_reference(s, straggler, counts);
+	if (straggler->windows && compare_with_reference(s, straggler, gains))
+		return -ENOMEM;
 	/* A pipeline stage that idles may do so in its own bubble, which costs nothing. */
 	straggler->is_in_slack |=
 		straggler->is_about &&
 		(straggler->cause == STRAGGLER_HOST || straggler->cause == STRAGGLER_HELD ||
 			straggler->cause == STRAGGLER_IDLE);
-	return 0;
+	return find_spans(s, gains, straggler);
 }
 
 /*
@@ -640,17 +723,19 @@ static double most_of(const double *gains, size_t count)
 	return most;
 }
 
-/* Finds one rank, several in turn, or several that are late together. */
-static int find_steady(struct search *s, struct straggler *ret, struct straggler *slack)
+/* Finds one rank, several in turn, or several that are late together. *@roles is raised if the
+ * others wait for a partner that computes longer, as for a stage of a pipeline. */
+static int find_steady(
+	struct search *s, struct straggler *ret, struct straggler *slack, size_t *roles)
 {
 	size_t n = s->group->lane_count;
-	CLEANUP(free_p) uint32_t *lanes = calloc(n + 1, sizeof(*lanes));
-	struct straggler found = {.lanes = lanes};
+	CLEANUP(straggler_done)
+	struct straggler found = {.lanes = calloc(n + 1, sizeof(*found.lanes))};
 	double least = (double)s->wall_ns * STRAGGLER_COST_PCT / 100;
 	double most = most_of(s->alone, n), together = most_of(s->together, n);
 	int r;
 
-	if (!lanes)
+	if (!found.lanes)
 		return -ENOMEM;
 	if (most >= least / 2) {
 		choose_alone(s, most / 2 > least / 2 ? most / 2 : least / 2, &found);
@@ -659,7 +744,8 @@ static int find_steady(struct search *s, struct straggler *ret, struct straggler
 			return r;
 	}
 	if (found.cost_pct < STRAGGLER_COST_PCT && together >= least) {
-		found = (struct straggler){.lanes = lanes};
+		free(found.spans);
+		found = (struct straggler){.lanes = found.lanes};
 		choose_together(s, together * 0.75, &found);
 		r = found.count ? price(s, &found) : 0;
 		if (r)
@@ -667,11 +753,14 @@ static int find_steady(struct search *s, struct straggler *ret, struct straggler
 	}
 	if (found.is_in_slack)
 		ret = slack;
-	if (found.cost_pct < STRAGGLER_COST_PCT || found.cost_pct <= ret->cost_pct)
+	if (found.cost_pct < STRAGGLER_COST_PCT)
 		return 0;
-	free(ret->lanes);
+	*roles += found.is_about && found.cause == STRAGGLER_COMPUTE;
+	if (found.cost_pct <= ret->cost_pct)
+		return 0;
+	straggler_done(ret);
 	*ret = found;
-	ret->lanes = TAKE(lanes);
+	found = (struct straggler){0};
 	return 0;
 }
 
@@ -702,7 +791,8 @@ static void find_change(const struct search *s, struct straggler_change *ret)
 			continue;
 		if (done >= count / 10 && count - done >= count / 10 && done) {
 			split = before / (double)done - (all - before) / (double)(count - done);
-			gain = split * split * (double)done * (double)(count - done) / (double)count;
+			gain = split * split * (double)done * (double)(count - done) /
+			       (double)count;
 			if (gain > best_gain) {
 				best_gain = gain;
 				best = i;
@@ -743,7 +833,7 @@ static int choose_windows(struct search *s, struct straggler_event *event)
 	return r;
 }
 
-static int search_group(const struct waiting_group *group, struct stragglers *ret)
+static int search_group(const struct waiting_group *group, struct stragglers *ret, size_t *roles)
 {
 	size_t n = group->lane_count;
 	CLEANUP(search_done)
@@ -775,7 +865,7 @@ static int search_group(const struct waiting_group *group, struct stragglers *re
 		ret->window_ns += (uint64_t)length_of(group, i) * n;
 	}
 	if (n > 1)
-		r = find_steady(&s, &ret->steady, &ret->slack);
+		r = find_steady(&s, &ret->steady, &ret->slack, roles);
 	/* A change in another group's windows says nothing about this group. */
 	if (!r && ret->steady.group == group)
 		ret->change = (struct straggler_change){0};
@@ -783,10 +873,8 @@ static int search_group(const struct waiting_group *group, struct stragglers *re
 		group->source == WAITING_BY_STEPS)
 		find_change(&s, &ret->change);
 	/* The cost is counted from the change on. */
-	if (!r && ret->steady.group == group && ret->change.group &&
-		group->cuts[ret->change.window] > ret->steady.from_ns &&
-		group->cuts[ret->change.window] < ret->steady.to_ns)
-		ret->steady.from_ns = group->cuts[ret->change.window];
+	if (!r && ret->steady.group == group && ret->change.group)
+		cut_spans(&ret->steady, group->cuts[ret->change.window]);
 	return r;
 }
 
@@ -808,11 +896,19 @@ int stragglers_windows(const struct waiting_group *group, bool **ret)
 int stragglers_find(const struct waiting *waiting, struct stragglers *ret)
 {
 	struct stragglers found = {0};
-
+	size_t roles = 0, groups = 0;
 	int r = 0;
 
-	for (size_t i = 0; i < waiting->group_count && !r; i++)
-		r = search_group(waiting->groups + i, &found);
+	for (size_t i = 0; i < waiting->group_count && !r; i++) {
+		groups += waiting->groups[i].lane_count > 1;
+		r = search_group(waiting->groups + i, &found, &roles);
+	}
+	/* Where each of several groups has such a rank it has more to do than its partners by
+	 * design, and is as fast as those of the other groups: those that prefill for others that
+	 * decode, or the longest stage of each pipeline. */
+	if (groups > 1 && roles * 2 > groups && found.steady.is_about &&
+		found.steady.cause == STRAGGLER_COMPUTE)
+		straggler_done(&found.steady);
 	if (!r && found.steady.group && found.steady.cause == STRAGGLER_TRANSFER &&
 		waiting->collectives)
 		r = find_slow_comm(waiting->collectives, &found.steady);

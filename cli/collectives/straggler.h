@@ -30,6 +30,10 @@ enum straggler_cause {
 	STRAGGLER_CAUSES = STRAGGLER_SEVERAL,
 };
 
+struct straggler_span {
+	int64_t from_ns, to_ns;
+};
+
 struct straggler {
 	const struct waiting_group *group; /* NULL: there is none */
 	uint32_t *lanes;		   /* indexes in the group, ascending */
@@ -44,9 +48,12 @@ struct straggler {
 	/* nearly all of the gain may be slack or the stage's own bubble, so the job may gain
 	 * nothing */
 	bool is_in_slack;
-	uint32_t reference;	/* index in the group of the rank that it is compared with */
-	size_t windows;		/* windows in which it costs time */
-	int64_t from_ns, to_ns; /* from the first of these windows to the end of the last */
+	uint32_t reference; /* index in the group of the rank that it is compared with */
+	size_t windows;	    /* windows in which it costs time */
+	/* Parts of the time in which it costs most, in order: windows of at least a quarter of what
+	 * it costs in a window, weighted by that cost. */
+	struct straggler_span *spans;
+	size_t span_count;
 	int64_t kind_gain_ns[STEP_KINDS_MAX], kind_wall_ns[STEP_KINDS_MAX]; /* by kind of step */
 	enum straggler_cause cause;
 	int64_t part_ns[STRAGGLER_CAUSES]; /* sums over these windows, beyond the reference */

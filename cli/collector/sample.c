@@ -26,6 +26,7 @@ void sample_drop_session(struct sample *sample)
 	free(session->command);
 	free(session->line);
 	free(session->removed_why);
+	free(session->container);
 }
 
 void sample_free_p(struct sample **sample)
@@ -104,6 +105,7 @@ static int add_session(struct sample *sample, const char *socket, const Rtl__Ses
 	s->is_simulated = info->simulated;
 	s->removed_realtime_ns = info->removed_realtime_ns;
 	s->removed_why = msg_string(info->has_removed_why, &info->removed_why, COMMAND_BYTES_MAX);
+	s->container = msg_string(info->has_container, &info->container, LABEL_BYTES_MAX);
 	return 0;
 }
 

@@ -14,6 +14,7 @@
 struct sample_session {
 	char *socket; /* NULL if the session comes from a file and no collector reported it */
 	char *name, *job, *database, *command, *line; /* NULL if unknown */
+	char *container; /* the service names it if the session is of one; else NULL */
 	uint32_t uid, processes, live_processes;
 	uint64_t start_realtime_ns, dispatched, stored, lost, bytes;
 	bool has_uid, has_counts, is_closed, is_simulated;

@@ -40,7 +40,7 @@ int question_show(struct query *query, const char *name, const char *title,
 }
 
 int question_put_csv(struct query *query, const char *name, const struct render_column *columns,
-	size_t count, FILE *to)
+	size_t count, bool is_simulated, FILE *to)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	CLEANUP(render_free_p) struct render *render = NULL;
@@ -49,6 +49,8 @@ int question_put_csv(struct query *query, const char *name, const struct render_
 
 	if (!r)
 		r = render_new(to, RENDER_CSV, columns, count, &render);
+	if (!r)
+		render_tell_simulated(render, is_simulated);
 	while (!r && (r = query_next(rows)) > 0) {
 		read_row(rows, count, values);
 		r = render_row(render, values);

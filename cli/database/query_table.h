@@ -15,11 +15,11 @@ int question_show(struct query *query, const char *name, const char *title,
 	const struct render_column *columns, size_t count, size_t width, FILE *to);
 
 /*
- * Writes CSV with a title line, which is written even if there are no rows. The errors are the
- * same.
+ * Writes CSV with a title line, which is written even if there are no rows, and with the column
+ * "simulated". The errors are the same.
  */
 int question_put_csv(struct query *query, const char *name, const struct render_column *columns,
-	size_t count, FILE *to);
+	size_t count, bool is_simulated, FILE *to);
 
 /* Adds the array @key to @document. The errors are the same. */
 int question_put_json(struct query *query, const char *name, const char *key,

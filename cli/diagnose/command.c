@@ -113,7 +113,8 @@ static void fill_process(const struct diagnose_process *p, struct render_value r
 	*ret++ = render_text(p->first->exe);
 }
 
-static int put_processes(const struct diagnose *d, enum render_format format)
+static int put_processes(
+	const struct diagnose *d, const struct verdict *verdict, enum render_format format)
 {
 	CLEANUP(render_free_p) struct render *render = NULL;
 	struct render_value row[PROCESS_COLUMNS];
@@ -122,6 +123,7 @@ static int put_processes(const struct diagnose *d, enum render_format format)
 	if (r)
 		return r;
 	render_set_width(render, render_terminal_width(STDOUT_FILENO, 0));
+	render_tell_simulated(render, verdict->is_simulated);
 	for (size_t i = 0; i < d->process_count && !r; i++) {
 		fill_process(d->processes + i, row);
 		r = render_row(render, row);
@@ -130,7 +132,8 @@ static int put_processes(const struct diagnose *d, enum render_format format)
 	return r;
 }
 
-static int put_findings(const struct diagnose *d, enum render_format format)
+static int put_findings(
+	const struct diagnose *d, const struct verdict *verdict, enum render_format format)
 {
 	CLEANUP(render_free_p) struct render *render = NULL;
 	struct render_value row[COLUMNS];
@@ -139,6 +142,7 @@ static int put_findings(const struct diagnose *d, enum render_format format)
 	if (r)
 		return r;
 	render_set_width(render, render_terminal_width(STDOUT_FILENO, 0));
+	render_tell_simulated(render, verdict->is_simulated);
 	for (size_t i = 0; i < d->count && !r; i++) {
 		fill_row(d->findings + i, row);
 		r = render_row(render, row);
@@ -203,7 +207,7 @@ static int show_text(const struct diagnose *d, const struct verdict *verdict)
 	color_put_verdict(stdout, verdict->line);
 	if (d->process_count) {
 		putchar('\n');
-		r = put_processes(d, RENDER_TABLE);
+		r = put_processes(d, verdict, RENDER_TABLE);
 	}
 	if (r)
 		return r;
@@ -213,7 +217,7 @@ static int show_text(const struct diagnose *d, const struct verdict *verdict)
 	putchar('\n');
 	if (!d->count)
 		put_alike(d);
-	return d->count ? put_findings(d, RENDER_TABLE) : 0;
+	return d->count ? put_findings(d, verdict, RENDER_TABLE) : 0;
 }
 
 static int show(
@@ -223,8 +227,8 @@ static int show(
 	case RENDER_JSON:
 		return show_json(d, verdict);
 	case RENDER_CSV:
-		return o->csv_table == PROCESS_TABLE ? put_processes(d, RENDER_CSV)
-						     : put_findings(d, RENDER_CSV);
+		return o->csv_table == PROCESS_TABLE ? put_processes(d, verdict, RENDER_CSV)
+						     : put_findings(d, verdict, RENDER_CSV);
 	default:
 		return show_text(d, verdict);
 	}

@@ -280,7 +280,8 @@ static int show_clocks(
 	int r;
 
 	if (o->verb.format == RENDER_CSV)
-		return question_put_csv(query, "clocks", clock_columns, CLOCK_COLUMNS, stdout);
+		return question_put_csv(query, "clocks", clock_columns, CLOCK_COLUMNS,
+			verdict->is_simulated, stdout);
 	if (o->verb.format != RENDER_JSON) {
 		color_put_verdict(stdout, verdict->line);
 		return question_show(query, "clocks", "CLOCKS", clock_columns, CLOCK_COLUMNS,

@@ -25,7 +25,8 @@
 #include "proto/settings/selection.h"
 
 /* Opening so few files takes less time than reading the index. */
-#define LS_FEW 16u
+#define LS_FEW	      16u
+#define LS_USER_BYTES (USER_NAME_BYTES + 32)
 
 enum { KEY_FAILED = 0x100, KEY_SINCE };
 
@@ -159,6 +160,7 @@ static const struct render_column columns[] = {
 	{"socket", NULL, RENDER_TEXT},
 	{"removed_realtime_ns", NULL, RENDER_ID},
 	{"removed_why", NULL, RENDER_TEXT},
+	{"container", NULL, RENDER_TEXT},
 };
 
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
@@ -490,8 +492,24 @@ static char *describe_removal(const struct sample_session *s, enum render_format
 	return asprintf(&text, "removed%s: %s", when, s->removed_why) < 0 ? NULL : text;
 }
 
+/*
+ * In a table the container stands beside the user, cut to what container tools show of a name.
+ */
+static const char *describe_user(
+	const struct sample_session *s, enum render_format format, char ret[LS_USER_BYTES])
+{
+	char name[USER_NAME_BYTES];
+
+	if (!s->has_uid)
+		return NULL;
+	snprintf(ret, LS_USER_BYTES, "%s", user_name(s->uid, name));
+	if (s->container && format == RENDER_TABLE)
+		snprintf(ret, LS_USER_BYTES, "%s in container %.12s", name, s->container);
+	return ret;
+}
+
 static void fill_row(const struct sample_session *s, const char *removal, char started[32],
-	char user[USER_NAME_BYTES], struct render_value ret[COLUMNS])
+	const char *user, struct render_value ret[COLUMNS])
 {
 	time_t start = (time_t)(s->start_realtime_ns / 1000000000);
 	struct tm tm;
@@ -510,7 +528,7 @@ static void fill_row(const struct sample_session *s, const char *removal, char s
 	*ret++ = render_optional(s->has_counts, s->is_simulated);
 	*ret++ = render_optional(s->has_counts || s->removed_why, (int64_t)s->bytes);
 	*ret++ = render_optional(s->has_uid, s->uid);
-	*ret++ = render_text(s->has_uid ? user_name(s->uid, user) : NULL);
+	*ret++ = render_text(user);
 	*ret++ = render_text(s->job);
 	*ret++ = render_text(removal ? removal : s->database);
 	*ret++ = render_text(s->command);
@@ -518,6 +536,7 @@ static void fill_row(const struct sample_session *s, const char *removal, char s
 	*ret++ = render_text(s->socket);
 	*ret++ = render_optional(s->removed_why, (int64_t)s->removed_realtime_ns);
 	*ret++ = render_text(s->removed_why);
+	*ret++ = render_text(s->container);
 }
 
 /* The newest comes last, next to the prompt. */
@@ -533,7 +552,7 @@ static int show(const struct sample *sample, const struct ls_options *o)
 {
 	CLEANUP(render_free_p) struct render *render = NULL;
 	struct render_value row[COLUMNS];
-	char started[32], user[USER_NAME_BYTES];
+	char started[32], user[LS_USER_BYTES];
 	int r = render_new(stdout, o->format, columns, COLUMNS, &render);
 
 	if (r)
@@ -545,7 +564,8 @@ static int show(const struct sample *sample, const struct ls_options *o)
 		CLEANUP(free_p)
 		char *removal = describe_removal(sample->sessions + i, o->format);
 
-		fill_row(sample->sessions + i, removal, started, user, row);
+		fill_row(sample->sessions + i, removal, started,
+			describe_user(sample->sessions + i, o->format, user), row);
 		r = render_row(render, row);
 	}
 	render_finish(render);

@@ -32,6 +32,7 @@ struct render {
 	char **held;	    /* @count cells per row */
 	size_t rows;
 	bool is_streaming;
+	bool has_simulated, is_simulated; /* has_simulated: CSV ends with that column */
 };
 
 struct render_value render_null(void)
@@ -214,6 +215,12 @@ void render_free_p(struct render **render)
 	free(r->layout);
 	free(r);
 	*render = NULL;
+}
+
+void render_tell_simulated(struct render *render, bool is_simulated)
+{
+	render->has_simulated = true;
+	render->is_simulated = is_simulated;
 }
 
 void render_explain(struct render *render, const char *titles)
@@ -560,6 +567,8 @@ static int put_csv_title(struct render *r)
 		comma = ",";
 		err = put_csv_text(r, r->columns[i].key, strlen(r->columns[i].key));
 	}
+	if (r->has_simulated)
+		fputs(",simulated", r->to);
 	fputc('\n', r->to);
 	r->rows = 1;
 	return err;
@@ -577,9 +586,11 @@ static int put_csv_row(struct render *r, const struct render_value *row)
 		comma = ",";
 		err = put_csv_value(r, row + i);
 	}
+	if (r->has_simulated)
+		fprintf(r->to, ",%d", r->is_simulated);
 	/* An empty line would not count as a row. */
-	if (r->count == 1 &&
-		(row->type == RENDER_NULL || (row->type == RENDER_STRING && !row->length)))
+	else if (r->count == 1 &&
+		 (row->type == RENDER_NULL || (row->type == RENDER_STRING && !row->length)))
 		fputs("\"\"", r->to);
 	fputc('\n', r->to);
 	return err;

@@ -79,6 +79,9 @@ int render_new(FILE *to, enum render_format format, const struct render_column *
 void render_set_width(struct render *render, size_t width);
 /* Explains the titles of an HTML table by @titles (titles.h), which is borrowed. */
 void render_explain(struct render *render, const char *titles);
+/* Ends each row of CSV with the column "simulated", which is @is_simulated; other formats say that
+ * once for the whole document. To be called before the first row. */
+void render_tell_simulated(struct render *render, bool is_simulated);
 /* Takes one value per column and copies it. Returns 0 or -ENOMEM. */
 int render_row(struct render *render, const struct render_value *row);
 /* Writes the rows that are still held and the end of the document. */

@@ -54,6 +54,7 @@ void reason_figures_done(struct reason_figures *figures)
 		free(figures->lanes[i].kinds);
 	free(figures->lanes);
 	free(figures->kinds);
+	free(figures->straggler.spans);
 	*figures = (struct reason_figures){0};
 }
 
@@ -239,7 +240,7 @@ static int take_lanes(
 		qsort(f->lanes, f->lane_count, sizeof(*f->lanes), compare_lanes);
 	f->untimed_copies = t->untimed_copies;
 	f->has_steps = t->steps->source == STEPS_MARKERS;
-	f->is_selected_by_time = t->steps->has_unrecorded;
+	f->filtered = t->left_out;
 	return 0;
 }
 
@@ -374,8 +375,6 @@ static void take_straggler(
 		.cost_pct = from->cost_pct,
 		.gain_ns = (double)from->gain_ns,
 		.windows = from->windows,
-		.from_ns = from->from_ns,
-		.to_ns = from->to_ns,
 		.cause = from->cause,
 		.waiting_ns = (double)from->waiting_ns,
 	};
@@ -413,6 +412,14 @@ static void take_event(
 		event->place = place_of(c, from->group, from->lane);
 }
 
+/* Where kernels were left out by choice a rank computes in what looks like idle time: how long it
+ * is waited for is an upper bound, and it is not known why. */
+static void forget_causes(struct reason_figures *f)
+{
+	f->straggler.cause = f->event.cause = STRAGGLER_SEVERAL;
+	f->straggler.is_at_most = f->straggler.is_found;
+}
+
 static void take_waiting(
 	struct reason_figures *f, const struct waiting *w, const struct stragglers *from)
 {
@@ -429,6 +436,7 @@ static void take_waiting(
 	if (!change->group || !change->group->numbers)
 		return;
 	f->waiting.has_change = true;
+	f->waiting.is_change_of_all = w->group_count == 1;
 	f->waiting.change_number = change->group->numbers[change->window];
 	f->waiting.change_ratio = change->ratio;
 }
@@ -492,8 +500,12 @@ static void take_kinds(
 	}
 	for (size_t i = 0; kinds && i < kinds->count; i++) {
 		const struct step_kind *kind = kinds->at + i;
-		struct reason_steps *steps = f->steps + f->step_kinds++;
+		struct reason_steps *steps = f->steps + f->step_kinds;
 
+		/* none of it was recorded */
+		if (!kind->steps)
+			continue;
+		f->step_kinds++;
 		memcpy(steps->name, kind->name, sizeof(steps->name));
 		steps->steps = kind->steps;
 		steps->share_pct = all ? 100.0 * (double)kind->total_ns / (double)all : 0;
@@ -523,7 +535,7 @@ static int load_pace(struct loading *l)
 	for (size_t i = 0; i < f->lane_count; i++)
 		lanes[i] = (struct pace_lane){
 			.process_id = f->lanes[i].process_id, .gpu_id = f->lanes[i].gpu_id};
-	r = pace_find(l->trace, s->from_ns, s->to_ns, lanes, f->lane_count);
+	r = pace_find(l->trace, s->spans, s->span_count, lanes, f->lane_count);
 	for (size_t i = 0; i < f->lane_count && !r; i++) {
 		if (lanes[i].process_id != s->at[0].process_id ||
 			lanes[i].gpu_id != s->at[0].gpu_id)
@@ -554,7 +566,11 @@ static int find_stragglers(struct loading *l, struct collectives *collectives)
 	if (r)
 		return r;
 	take_straggler(l->figures, collectives, &found.steady);
+	l->figures->straggler.spans = TAKE(found.steady.spans);
+	l->figures->straggler.span_count = found.steady.span_count;
 	take_event(l->figures, collectives, &found.event);
+	if (l->figures->filtered)
+		forget_causes(l->figures);
 	take_waiting(l->figures, waiting, &found);
 	l->figures->waiting.launch_wait_pct =
 		l->figures->waiting.wait_pct * share_of_launches(collectives);
@@ -662,20 +678,6 @@ static int load_hang(struct loading *l)
 	return 0;
 }
 
-/* Counts the dispatches that the user left out by kernel, GPU, rank or time. */
-static int load_choices(struct loading *l)
-{
-	int r = 0;
-
-	QUERY_EACH (r, l->query, "skipped", rows) {
-		const char *name = query_text(rows, 0);
-
-		if (name && !strcmp(name, "skipped_filter"))
-			l->figures->filtered = (uint64_t)query_integer(rows, 1);
-	}
-	return r;
-}
-
 static int load_part(struct loading *l, char error[QUERY_ERROR_BYTES])
 {
 	int r = set_shapes(l);
@@ -713,11 +715,11 @@ int reason_load(const struct trace *trace, const struct verdict *verdict,
 		.is_live = counts->live,
 		.is_simulated = verdict->is_simulated,
 	};
-	for (size_t i = 0; i < trace->process_count; i++)
+	for (size_t i = 0; i < trace->process_count; i++) {
 		ret->has_calls |= trace->processes[i].has_calls;
-	r = load_choices(&l);
-	if (!r)
-		r = has_faults(&l, &has_fault);
+		ret->has_edges |= trace->processes[i].has_edges;
+	}
+	r = has_faults(&l, &has_fault);
 	if (!r && (counts->outstanding || has_fault))
 		r = load_hang(&l);
 	return r ? r : load_part(&l, error);

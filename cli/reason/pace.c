@@ -42,7 +42,8 @@ struct finding {
 	const struct trace *trace;
 	struct pace_lane *lanes;
 	size_t lane_count;
-	int64_t from_ns, to_ns;
+	const struct straggler_span *spans;
+	size_t span_count;
 	struct shape *shapes; /* as those of the trace */
 	struct work *works;
 	size_t work_count, work_capacity;
@@ -115,6 +116,22 @@ static int set_shapes(struct finding *f)
 	return r;
 }
 
+static bool is_within_span(const struct finding *f, int64_t start_ns)
+{
+	size_t from = 0, to = f->span_count;
+
+	/* The first span that ends after it. */
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (f->spans[middle].to_ns <= start_ns)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from < f->span_count && f->spans[from].from_ns <= start_ns;
+}
+
 static int load_runs(struct finding *f)
 {
 	int r = 0;
@@ -123,8 +140,7 @@ static int load_runs(struct finding *f)
 		size_t at = trace_shape(f->trace, query_integer(rows, 0));
 
 		if (at == f->trace->shape_count || f->shapes[at].lane == UINT32_MAX ||
-			query_is_null(rows, 1) || query_integer(rows, 1) < f->from_ns ||
-			query_integer(rows, 1) >= f->to_ns)
+			query_is_null(rows, 1) || !is_within_span(f, query_integer(rows, 1)))
 			continue;
 		if (GROW(f->runs, f->run_count, f->run_capacity))
 			return -ENOMEM;
@@ -343,13 +359,13 @@ static int judge(struct finding *f)
 	return 0;
 }
 
-int pace_find(const struct trace *trace, int64_t from_ns, int64_t to_ns, struct pace_lane *lanes,
-	size_t count)
+int pace_find(const struct trace *trace, const struct straggler_span *spans, size_t span_count,
+	struct pace_lane *lanes, size_t count)
 {
 	CLEANUP(finding_done)
 	struct finding f = {.trace = trace,
-		.from_ns = from_ns,
-		.to_ns = to_ns,
+		.spans = spans,
+		.span_count = span_count,
 		.lanes = lanes,
 		.lane_count = count};
 	int r = set_shapes(&f);

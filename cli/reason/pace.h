@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/collectives/straggler.h"
 #include "cli/trace/trace.h"
 
 /* A GPU is slow if it takes at least so many thousandths of the others' time and is outside their
@@ -32,7 +33,7 @@ struct pace_lane {
 	double kernel_ratio; /* ratio of that kernel alone */
 };
 
-/* Fills in @lanes from the kernels that start at or after @from_ns and before @to_ns. Returns 0 or
- * -errno; query_error() has the reason. */
-int pace_find(const struct trace *trace, int64_t from_ns, int64_t to_ns, struct pace_lane *lanes,
-	size_t count);
+/* Fills in @lanes from the kernels that start within one of the @spans, which are in order. Returns
+ * 0 or -errno; query_error() has the reason. */
+int pace_find(const struct trace *trace, const struct straggler_span *spans, size_t span_count,
+	struct pace_lane *lanes, size_t count);

@@ -65,7 +65,9 @@ struct reason_straggler {
 	bool is_found, is_in_turn, is_at_most, is_about;
 	size_t count; /* at most REASON_NAMED_MAX of them are named */
 	struct reason_place at[REASON_NAMED_MAX], reference;
-	int64_t from_ns, to_ns;	  /* period in which they cost time */
+	/* where they cost most */
+	struct straggler_span *spans;
+	size_t span_count;
 	double cost_pct, gain_ns; /* cost_pct: of the sampled time */
 	uint64_t windows;	  /* steps, or times between collectives, in which they cost time */
 	enum straggler_cause cause;
@@ -99,6 +101,7 @@ struct reason_waiting {
 	double wait_pct, pair_wait_pct, transfer_pct;
 	double launch_wait_pct; /* part of wait_pct: short waits for ranks whose queues are empty */
 	bool has_change;	/* steps take longer from one step on */
+	bool is_change_of_all;	/* and all ranks that communicate are connected */
 	int64_t change_number;
 	double change_ratio;
 	uint64_t impossible;
@@ -126,7 +129,8 @@ struct reason_figures {
 	uint64_t timed;			   /* rows of the sample that have times */
 	uint64_t missing;		   /* dropped, torn or outstanding */
 	uint64_t untimed_copies;
-	bool is_live, is_simulated, has_steps, has_calls; /* has_steps: from markers */
+	bool is_live, is_simulated, has_steps; /* has_steps: from markers */
+	bool has_calls, has_edges; /* host calls were recorded; what waits for what was */
 	struct reason_kind *kinds;
 	size_t kind_count;
 	struct reason_lane *lanes; /* lanes with any time, sorted by process and GPU */
@@ -138,8 +142,7 @@ struct reason_figures {
 	struct reason_steps steps[STEP_KINDS_MAX]; /* longest total time first */
 	size_t step_kinds;			   /* with fewer than two, all steps are alike */
 	struct reason_hang hang;
-	uint64_t filtered;	  /* dispatches that the user's filter left out */
-	bool is_selected_by_time; /* left out in known periods, which no figure counts */
+	uint64_t filtered; /* dispatches that the user left out, other than by time */
 	struct reason_copies copies;
 };
 

@@ -3,6 +3,9 @@
 /* Shared by the rules of a reason (rules.c, reason_ranks.c). Pure computation on one thread. */
 #include "cli/reason/reason.h"
 
+/* A hint where kernels were left out by choice. */
+#define REASON_RECORD_ALL "rtl run without a choice of kernels and GPUs records all of them"
+
 enum part { PART_IDLE, PART_COMM, PART_COPY, PARTS };
 
 /* The state that every rule reads and writes: the reason under construction, and the shares of the

@@ -93,7 +93,8 @@ static void say_compute(const struct reason_figures *f, char *ret, size_t bytes)
 	char reference[64];
 
 	name_place(f, s->reference, reference, sizeof(reference));
-	if (s->pace > 0 && s->pace_names < PACE_NAMES)
+	if (s->pace > 0 && s->pace_names < PACE_NAMES &&
+		s->pace_kernel_ratio >= PACE_SLOW_FEW / 1e3)
 		snprintf(ret, bytes, "%.40s takes %.2fx: more work in it, or a slow GPU",
 			s->pace_kernel, s->pace_kernel_ratio);
 	else if (s->is_pace_slow)
@@ -128,7 +129,10 @@ static void say_why(const struct reason_figures *f, char *ret, size_t bytes)
 		return;
 	}
 	if (s->cause == STRAGGLER_SEVERAL) {
-		snprintf(ret, bytes, "several things");
+		snprintf(ret, bytes, "%s",
+			f->filtered ? "why is not known, for not all kernels were recorded, as was "
+				      "asked"
+				    : "several things");
 		return;
 	}
 	reason_format_time(s->part_ns[s->cause] / (double)s->windows, each);
@@ -185,14 +189,16 @@ static bool has_straggler(const struct judging *j)
 	return j->figures->straggler.is_found && j->figures->straggler.cost_pct >= REASON_LATE_PCT;
 }
 
-/* Where host calls were recorded the gain can be predicted, and the cost is an upper bound of it.
+/*
+ * Where it was recorded what waits for what the gain can be predicted, and the cost is an upper
+ * bound of it.
  */
 static void add_whatif(struct judging *j)
 {
 	const struct reason_lane *lane = j->reason->lane;
 	char hint[REASON_HINT_BYTES];
 
-	if (!j->figures->has_calls || !lane || !lane->has_rank)
+	if (!j->figures->has_edges || !lane || !lane->has_rank)
 		return;
 	memcpy(hint, j->reason->hint, sizeof(hint));
 	reason_say_hint(j,
@@ -220,6 +226,8 @@ bool reason_late_rank(struct judging *j)
 		reason_say_hint(j, "rtl run --mode hip records what its host does then");
 	else if (j->figures->straggler.cause == STRAGGLER_HOST && !j->reason->hint[0])
 		reason_say_hint(j, "rtl tree --by rank shows what its host does then");
+	else if (j->figures->filtered)
+		reason_say_hint(j, REASON_RECORD_ALL);
 	else if (!j->reason->hint[0])
 		reason_say_hint(j, "rtl collectives has each rank and communicator");
 	add_whatif(j);
@@ -244,10 +252,17 @@ bool reason_event(struct judging *j)
 		[STRAGGLER_SEVERAL] = "do several things"};
 	const struct reason_figures *f = j->figures;
 	const struct reason_event *event = &f->event;
+	bool is_unknown = f->filtered && event->cause == STRAGGLER_SEVERAL;
+	const char *does = is_unknown ? "did what was not recorded, as was asked"
+				      : (event->has_place ? what : all)[event->cause];
 	char longest[32], median[32], place[96], which[64];
 
+	/* Where all GPUs compute longer a step has more work, which is no less a reason to name a
+	 * rank in the other steps. */
 	if (!event->is_found || event->cost_pct < REASON_PART_PCT ||
-		(has_straggler(j) && f->straggler.cost_pct > event->cost_pct))
+		(has_straggler(j) &&
+			(f->straggler.cost_pct > event->cost_pct ||
+				(!event->has_place && event->cause == STRAGGLER_COMPUTE))))
 		return false;
 	reason_format_time(event->longest_ns, longest);
 	reason_format_time(event->median_ns, median);
@@ -262,15 +277,14 @@ bool reason_event(struct judging *j)
 	j->reason->lane = event->has_place ? lane_at(f, event->place) : NULL;
 	if (event->count == 1)
 		reason_say(j, "%s takes %s (the median is %s), %.0f %% of the time: %s %s", which,
-			longest, median, event->cost_pct, place,
-			(event->has_place ? what : all)[event->cause]);
+			longest, median, event->cost_pct, place, does);
 	else
 		reason_say(j,
 			"%" PRIu64 " %s take up to %s (the median is %s), %.0f %% of the time: in "
 			"%s %s %s",
 			event->count, event->is_step ? "steps" : "times between collectives",
 			longest, median, event->cost_pct, event->is_step ? which : "the longest",
-			place, (event->has_place ? what : all)[event->cause]);
+			place, does);
 	reason_say_hint(j, "rtl timeline has every step");
 	return true;
 }

@@ -374,13 +374,13 @@ static bool hang(struct judging *j)
 
 static bool filtered(struct judging *j)
 {
-	if (!j->figures->filtered || j->figures->is_selected_by_time)
+	if (!j->figures->filtered)
 		return false;
 	reason_say(j,
 		"no single cause: %" PRIu64 " kernels were not recorded, as was asked, so that no "
 		"share of the time is known",
 		j->figures->filtered);
-	reason_say_hint(j, "rtl run without a choice of kernels and GPUs records all of them");
+	reason_say_hint(j, REASON_RECORD_ALL);
 	return true;
 }
 
@@ -445,6 +445,20 @@ static bool none(struct judging *j)
 
 /* ---- judgement ------------------------------------------------------------------------------ */
 
+/* Adds since when all steps take longer to what is true of all ranks; a rank that the others wait
+ * for, and an event, say it themselves. */
+static void add_change(struct judging *j)
+{
+	const struct reason_waiting *w = &j->figures->waiting;
+	size_t used = strlen(j->reason->text);
+
+	if (j->reason->code < REASON_IS_LAUNCH_BOUND || !w->has_change || !w->is_change_of_all)
+		return;
+	snprintf(j->reason->text + used, sizeof(j->reason->text) - used,
+		"; since step %" PRId64 " steps take %.2fx as long as before", w->change_number,
+		w->change_ratio);
+}
+
 void reason_judge(struct reason *reason)
 {
 	static bool (*const rules[REASON_CODES])(struct judging *) = {
@@ -475,6 +489,7 @@ void reason_judge(struct reason *reason)
 	for (int i = 0; i < REASON_CODES; i++)
 		if (rules[i](&j)) {
 			reason->code = (enum reason_code)i;
+			add_change(&j);
 			return;
 		}
 }

@@ -226,6 +226,7 @@ static const struct render_column metric_columns[] = {
 	{"last", "LAST", RENDER_ANY},
 	{"min", "MIN", RENDER_ANY},
 	{"max", "MAX", RENDER_ANY},
+	{"simulated", NULL, RENDER_BOOL},
 };
 
 static size_t metric_rows(const struct summary *s)
@@ -244,6 +245,7 @@ static void metric_row(const struct summary *s, size_t i, struct render_value *r
 	*ret++ = render_real(m->last);
 	*ret++ = render_real(m->least);
 	*ret++ = render_real(m->most);
+	*ret++ = render_integer(s->verdict->is_simulated);
 }
 
 /* ---- host calls ---- */

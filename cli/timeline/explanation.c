@@ -194,6 +194,11 @@ char *timeline_reading(const struct timeline *timeline)
 
 	if (!total->wall_ns)
 		n = asprintf(&text, "nothing to read: no time was recorded");
+	else if (timeline->left_out)
+		n = asprintf(&text,
+			"nothing to read: %" PRIu64 " kernels were not recorded, as was asked, so "
+			"that no share of the time is known",
+			timeline->left_out);
 	else if (idle >= READING_PCT_MIN && idle >= communication && idle >= copies)
 		n = read_idle(timeline, &text);
 	else if (communication >= READING_PCT_MIN && communication >= copies)

@@ -60,6 +60,7 @@ int timeline_put_kinds(const struct timeline *timeline, const struct timeline_op
 		return r;
 	sum_kinds(timeline, options, sums);
 	render_set_width(render, show->width);
+	render_tell_simulated(render, timeline->verdict->is_simulated);
 	for (size_t i = 0; i < timeline->kinds->count && !r; i++) {
 		const struct step_kind *kind = timeline->kinds->at + i;
 		const struct breakdown_row *row = &sums[i].row;

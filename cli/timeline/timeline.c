@@ -29,7 +29,7 @@ void timeline_free_p(struct timeline **timeline)
 
 bool timeline_shows(const struct timeline_options *options, const struct step *step)
 {
-	return !options->has_step || step->number == options->step;
+	return !step->is_unrecorded && (!options->has_step || step->number == options->step);
 }
 
 bool timeline_shows_outside(
@@ -96,6 +96,24 @@ static void find_ambiguous_ranks(struct timeline *t)
 	}
 }
 
+static bool has_time(const struct timeline *t, int64_t process_id)
+{
+	for (size_t i = 0; i < t->lane_count; i++)
+		if (t->lanes[i].process_id == process_id && t->lanes[i].total.wall_ns)
+			return true;
+	return false;
+}
+
+static int load_left_out(struct query *query, struct timeline *t)
+{
+	int r = 0;
+
+	QUERY_EACH (r, query, "left_out", rows)
+		if (has_time(t, query_integer(rows, 0)))
+			t->left_out += (uint64_t)query_integer(rows, 1);
+	return r;
+}
+
 static int fill(const struct trace *trace, struct timeline *t, const struct timeline_options *o,
 	char error[QUERY_ERROR_BYTES])
 {
@@ -118,7 +136,7 @@ static int fill(const struct trace *trace, struct timeline *t, const struct time
 	find_ambiguous_ranks(t);
 	for (size_t i = 0; i < t->lane_count && !r; i++)
 		r = sum_lane(t, o, t->lanes + i, error);
-	return r;
+	return r ? r : load_left_out(trace->query, t);
 }
 
 int timeline_new(const struct trace *trace, const struct timeline_options *options,

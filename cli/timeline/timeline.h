@@ -88,6 +88,9 @@ struct timeline {
 	bool is_live;
 	bool has_ambiguous_ranks; /* a rank is unknown or belongs to two processes */
 	uint64_t untimed, untimed_copies;
+	/* Dispatches of its lanes' processes that the user chose not to record, other than by time:
+	 * no share of the time is known. */
+	uint64_t left_out;
 	size_t segment_count;
 	int64_t micro_idle_ns;
 };

@@ -56,7 +56,7 @@ static void set_node(struct trace *t, struct trace_process *process)
 }
 
 /* The columns of the query trace_processes. */
-enum { P_ID, P_RANK, P_PID, P_BOOT, P_ENDED, P_STATUS, P_HAS_CALLS, P_DISPATCHED };
+enum { P_ID, P_RANK, P_PID, P_BOOT, P_ENDED, P_STATUS, P_HAS_CALLS, P_HAS_EDGES, P_DISPATCHED };
 
 static int add_process(struct trace *t, const struct query_rows *rows, size_t *capacity)
 {
@@ -75,6 +75,7 @@ static int add_process(struct trace *t, const struct query_rows *rows, size_t *c
 		.has_status = !query_is_null(rows, P_STATUS),
 		.status = query_integer(rows, P_STATUS),
 		.has_calls = query_integer(rows, P_HAS_CALLS),
+		.has_edges = query_integer(rows, P_HAS_EDGES),
 		.dispatched = (uint64_t)query_integer(rows, P_DISPATCHED),
 	};
 	if (!p->boot_id || (!p->ended && !query_is_null(rows, P_ENDED)))
@@ -228,8 +229,10 @@ static int load_shapes(struct trace *t)
 		shape->kernel = trace_kernel(t, shape->kernel_id);
 		shape->category = &category_other;
 	}
+	if (t->shape_count)
+		t->first_shape = t->shapes[0].id;
 	t->is_dense = t->shape_count &&
-		      (uint64_t)t->shapes[t->shape_count - 1].id - (uint64_t)t->shapes[0].id ==
+		      (uint64_t)t->shapes[t->shape_count - 1].id - (uint64_t)t->first_shape ==
 			      t->shape_count - 1;
 	return r;
 }

@@ -31,7 +31,8 @@ void replica_name(const struct replica_rank *rank, char ret[REPLICA_NAME_BYTES])
 
 struct trace_process {
 	int64_t id, pid, rank;
-	bool has_rank, has_calls; /* has_calls: its host calls were recorded */
+	/* Whether its host calls, and what waits for what, were recorded. */
+	bool has_rank, has_calls, has_edges;
 	struct replica_rank replica;
 	uint32_t node;	     /* its node, by boot id; numbered in the order of processes */
 	uint64_t dispatched; /* kernels, whether recorded or not */
@@ -81,7 +82,8 @@ struct trace {
 	size_t gpu_count;
 	struct trace_shape *shapes; /* sorted by id */
 	size_t shape_count;
-	bool is_dense; /* the id of a shape minus that of the first is its index */
+	int64_t first_shape; /* its id; if they are dense, ids minus this are indices */
+	bool is_dense;
 };
 
 /*
@@ -115,7 +117,7 @@ static inline size_t trace_shape(const struct trace *trace, int64_t id)
 	size_t at;
 
 	if (trace->is_dense) {
-		at = (size_t)id - (size_t)trace->shapes[0].id;
+		at = (size_t)id - (size_t)trace->first_shape;
 		return at < trace->shape_count ? at : trace->shape_count;
 	}
 	at = PARTITION_POINT(trace->shape_count, i, trace->shapes[i].id < id);

@@ -346,6 +346,7 @@ static int put_rows(const struct tree_view *view, FILE *to)
 
 	if (r)
 		return r;
+	render_tell_simulated(render, view->verdict->is_simulated);
 	showing.render = render;
 	r = put_children(&showing, 0);
 	if (!r)

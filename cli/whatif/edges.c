@@ -31,12 +31,13 @@ struct begun {
 	uint32_t node, list;
 };
 
-enum entry_kind { ENTRY_CALL_END, ENTRY_OP, ENTRY_CALL_BEGIN };
+enum entry_kind { ENTRY_CALL_END, ENTRY_OP, ENTRY_PACKET, ENTRY_CALL_BEGIN };
 
+/* What is put into queues at one moment has an order in each queue: a rank, see compare_entries. */
 struct entry {
-	int64_t at;
+	int64_t at, position;
 	enum entry_kind kind;
-	uint32_t index;
+	uint32_t queue, index;
 };
 
 struct walk {
@@ -49,7 +50,8 @@ struct walk {
 	size_t stream_count, stream_capacity;
 	struct idmap stream_of_key, event_of_key; /* an event's value: list, index in links */
 	uint32_t *last_of_queue;
-	struct begun *begun; /* by call */
+	uint32_t *awaited_of_queue; /* lists, as of streams */
+	struct begun *begun;	    /* by call */
 	/* Of the process: */
 	uint32_t *queues;
 	size_t queue_count;
@@ -65,6 +67,7 @@ static void walk_done(struct walk *w)
 	free(w->links);
 	free(w->streams);
 	free(w->last_of_queue);
+	free(w->awaited_of_queue);
 	free(w->begun);
 	free(w->queues);
 	free(w->entries);
@@ -159,33 +162,36 @@ static int put_before(struct walk *w, uint32_t op, uint32_t *list)
 	return 0;
 }
 
-static int record_event(struct walk *w, const struct whatif_call *call)
+/* What an event or a signal stands for: @last, and what the stream or queue waits for. */
+static int record_event(struct walk *w, int64_t key, uint32_t last, uint32_t awaited)
 {
-	struct stream *stream = find_stream(w, call->stream);
-	uint32_t *event = idmap_at(&w->event_of_key, call->event), list;
+	uint32_t *event = idmap_at(&w->event_of_key, key);
 
-	if (!stream || !event)
+	if (!event || put_before(w, last, &awaited))
 		return -ENOMEM;
-	list = stream->awaited;
-	if (put_before(w, stream->last, &list))
-		return -ENOMEM;
-	*event = list;
+	*event = awaited;
 	return 0;
 }
 
-static int await_event(struct walk *w, const struct whatif_call *call)
+static int await_event(struct walk *w, int64_t key, uint32_t *awaited)
 {
-	struct stream *stream = find_stream(w, call->stream);
-	uint32_t list = idmap_find(&w->event_of_key, call->event);
+	uint32_t list = idmap_find(&w->event_of_key, key);
 
-	if (!stream)
-		return -ENOMEM;
 	for (int i = 0; list != IDMAP_NONE && i < AWAITED_MAX; i++) {
-		if (put_before(w, w->links[list].op, &stream->awaited))
+		if (put_before(w, w->links[list].op, awaited))
 			return -ENOMEM;
 		list = w->links[list].next;
 	}
 	return 0;
+}
+
+static int pass_packet(struct walk *w, const struct whatif_call *call)
+{
+	uint32_t *awaited = &w->awaited_of_queue[call->queue];
+
+	return call->kind == WHATIF_AWAITS_EVENT
+		       ? await_event(w, call->event, awaited)
+		       : record_event(w, call->event, w->last_of_queue[call->queue], *awaited);
 }
 
 /* ---- the host ------------------------------------------------------------------------------- */
@@ -342,6 +348,8 @@ static int add_op(struct walk *w, uint32_t at)
 		r = add_source(g, start, host);
 	if (!r)
 		r = add_source(g, start, end_of(w->last_of_queue[op->queue]));
+	if (!r)
+		r = add_list(w, start, w->awaited_of_queue[op->queue]);
 	if (!r && stream)
 		r = add_source(g, start, end_of(stream->last));
 	if (!r && stream)
@@ -351,6 +359,7 @@ static int add_op(struct walk *w, uint32_t at)
 	if (stream)
 		*stream = (struct stream){at, WHATIF_NONE};
 	w->last_of_queue[op->queue] = at;
+	w->awaited_of_queue[op->queue] = WHATIF_NONE;
 	w->step = op->step;
 	if (op->end > w->reach)
 		w->reach = op->end;
@@ -359,14 +368,26 @@ static int add_op(struct walk *w, uint32_t at)
 
 /* ---- the walk ------------------------------------------------------------------------------- */
 
+static int class_of(const struct entry *entry)
+{
+	return entry->kind == ENTRY_CALL_END ? 0 : entry->kind == ENTRY_CALL_BEGIN ? 2 : 1;
+}
+
+/* A packet that stands where a kernel does comes before that. */
 static int compare_entries(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
 	if (x->at != y->at)
 		return x->at < y->at ? -1 : 1;
+	if (class_of(x) != class_of(y))
+		return class_of(x) < class_of(y) ? -1 : 1;
+	if (x->queue != y->queue)
+		return x->queue < y->queue ? -1 : 1;
+	if (x->position != y->position)
+		return x->position < y->position ? -1 : 1;
 	if (x->kind != y->kind)
-		return x->kind < y->kind ? -1 : 1;
+		return x->kind > y->kind ? -1 : 1;
 	return (x->index > y->index) - (x->index < y->index);
 }
 
@@ -384,17 +405,23 @@ static void collect(struct walk *w, uint32_t process, size_t *op, size_t *call)
 		const struct whatif_op *o = job->ops + *op;
 
 		w->entries[w->entry_count++] =
-			(struct entry){o->submit == WHATIF_UNKNOWN ? o->start : o->submit, ENTRY_OP,
-				(uint32_t)*op};
+			(struct entry){.at = o->submit == WHATIF_UNKNOWN ? o->start : o->submit,
+				.position = o->sequence,
+				.kind = ENTRY_OP,
+				.queue = o->queue,
+				.index = (uint32_t)*op};
 	}
 	for (; *call < job->call_count && job->calls[*call].process == process; ++*call) {
 		const struct whatif_call *c = job->calls + *call;
 
-		w->entries[w->entry_count++] =
-			(struct entry){c->start, ENTRY_CALL_BEGIN, (uint32_t)*call};
+		w->entries[w->entry_count++] = (struct entry){.at = c->start,
+			.position = c->position,
+			.kind = c->queue == WHATIF_NONE ? ENTRY_CALL_BEGIN : ENTRY_PACKET,
+			.queue = c->queue,
+			.index = (uint32_t)*call};
 		if (waits(c))
-			w->entries[w->entry_count++] =
-				(struct entry){c->end, ENTRY_CALL_END, (uint32_t)*call};
+			w->entries[w->entry_count++] = (struct entry){
+				.at = c->end, .kind = ENTRY_CALL_END, .index = (uint32_t)*call};
 	}
 	qsort(w->entries, w->entry_count, sizeof(*w->entries), compare_entries);
 }
@@ -402,12 +429,31 @@ static void collect(struct walk *w, uint32_t process, size_t *op, size_t *call)
 static int begin_call(struct walk *w, uint32_t at)
 {
 	const struct whatif_call *call = w->job->calls + at;
+	struct stream *stream;
 
-	if (call->kind == WHATIF_RECORDS_EVENT)
-		return record_event(w, call);
-	if (call->kind == WHATIF_AWAITS_EVENT)
-		return await_event(w, call);
-	return waits(call) ? begin_wait(w, at) : 0;
+	if (call->kind != WHATIF_RECORDS_EVENT && call->kind != WHATIF_AWAITS_EVENT)
+		return waits(call) ? begin_wait(w, at) : 0;
+	stream = find_stream(w, call->stream);
+	if (!stream)
+		return -ENOMEM;
+	return call->kind == WHATIF_AWAITS_EVENT
+		       ? await_event(w, call->event, &stream->awaited)
+		       : record_event(w, call->event, stream->last, stream->awaited);
+}
+
+static int pass_entry(struct walk *w, const struct entry *entry)
+{
+	switch (entry->kind) {
+	case ENTRY_CALL_END:
+		return end_wait(w, entry->index);
+	case ENTRY_OP:
+		return add_op(w, entry->index);
+	case ENTRY_PACKET:
+		return pass_packet(w, w->job->calls + entry->index);
+	case ENTRY_CALL_BEGIN:
+		return begin_call(w, entry->index);
+	}
+	return 0;
 }
 
 static int walk_process(struct walk *w)
@@ -422,13 +468,8 @@ static int walk_process(struct walk *w)
 	w->last_of_thread = w->waits_of_step = (struct idmap){0};
 	w->last_submit = w->step = WHATIF_NONE;
 	w->reach = WHATIF_UNKNOWN;
-	for (size_t i = 0; i < w->entry_count && !r; i++) {
-		const struct entry *entry = w->entries + i;
-
-		r = entry->kind == ENTRY_OP	    ? add_op(w, entry->index)
-		    : entry->kind == ENTRY_CALL_END ? end_wait(w, entry->index)
-						    : begin_call(w, entry->index);
-	}
+	for (size_t i = 0; i < w->entry_count && !r; i++)
+		r = pass_entry(w, w->entries + i);
 	return r;
 }
 
@@ -503,11 +544,13 @@ int whatif_graph_make(const struct whatif_job *job, bool hosts_wait, struct what
 	ret->node_count = ret->node_capacity = ret->first_host;
 	ret->nodes = calloc(ret->node_count + 1, sizeof(*ret->nodes));
 	w.last_of_queue = malloc((job->queue_count + 1) * sizeof(*w.last_of_queue));
+	w.awaited_of_queue = malloc((job->queue_count + 1) * sizeof(*w.awaited_of_queue));
 	w.begun = calloc(job->call_count + 1, sizeof(*w.begun));
 	w.entries = calloc(job->op_count + 2 * job->call_count + 1, sizeof(*w.entries));
-	if (!ret->nodes || !w.last_of_queue || !w.begun || !w.entries)
+	if (!ret->nodes || !w.last_of_queue || !w.awaited_of_queue || !w.begun || !w.entries)
 		return -ENOMEM;
 	memset(w.last_of_queue, 0xff, (job->queue_count + 1) * sizeof(*w.last_of_queue));
+	memset(w.awaited_of_queue, 0xff, (job->queue_count + 1) * sizeof(*w.awaited_of_queue));
 	for (uint32_t i = 0; i < job->process_count && !r; i++) {
 		collect(&w, i, &op, &call);
 		r = walk_process(&w);

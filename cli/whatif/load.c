@@ -24,6 +24,7 @@ struct loading {
 	char *refused;
 	struct shape *shapes; /* as those of the trace */
 	struct idmap work_of_hash, queue_of_hash, lane_of_hash, api_of_hash;
+	struct idmap queue_of_copy;
 	struct steps *steps, *marked;
 	struct leaders *leaders;
 };
@@ -35,6 +36,7 @@ static void loading_done(struct loading *l)
 	idmap_done(&l->queue_of_hash);
 	idmap_done(&l->lane_of_hash);
 	idmap_done(&l->api_of_hash);
+	idmap_done(&l->queue_of_copy);
 	steps_free_p(&l->steps);
 	steps_free_p(&l->marked);
 	leaders_free_p(&l->leaders);
@@ -212,12 +214,13 @@ static int add_copy(struct loading *l, uint32_t process, const struct query_rows
 		.submit = query_is_null(rows, 3) ? WHATIF_UNKNOWN : query_integer(rows, 3),
 		.call = query_is_null(rows, 6) ? 0
 					       : host_call_key(process_id, query_integer(rows, 6)),
-		.sequence = query_integer(rows, 1),
+		.sequence = query_integer(rows, 10),
 		.tid = query_integer(rows, 7),
 		.process = process,
 		.operation = WHATIF_NONE};
 	int64_t queue[] = {process_id, work[0], 1};
 	char name[64];
+	uint32_t *at;
 	int r;
 
 	if (op.end < op.start)
@@ -225,8 +228,10 @@ static int add_copy(struct loading *l, uint32_t process, const struct query_rows
 	snprintf(name, sizeof(name), "copy %.20s", direction ? direction : "");
 	r = find_work(l, hash_numbers(work, 2), name, false, &op.work);
 	op.queue = number_of(&l->queue_of_hash, hash_numbers(queue, 3));
-	if (r || op.queue == WHATIF_NONE || find_lane(l, process_id, gpu_id, &op.lane))
+	at = idmap_at(&l->queue_of_copy, hash_numbers((int64_t[]){process_id, op.sequence}, 2));
+	if (r || !at || op.queue == WHATIF_NONE || find_lane(l, process_id, gpu_id, &op.lane))
 		return -ENOMEM;
+	*at = op.queue;
 	return add_op(l, &op);
 }
 
@@ -276,6 +281,21 @@ static int find_leaders(struct loading *l)
 				.rank = leader->rank,
 				.has_rank = leader->has_rank,
 				.pid = leader->pid};
+	}
+	return r;
+}
+
+static int find_tools(struct loading *l)
+{
+	struct whatif_job *job = l->job;
+	int r = 0;
+
+	QUERY_EACH (r, l->trace->query, "whatif_imported", rows) {
+		uint32_t process = idmap_find(&job->process_of_id, query_integer(rows, 0));
+		struct whatif_process *p = job->processes + process;
+
+		if (process != IDMAP_NONE)
+			snprintf(p->tool, sizeof(p->tool), "%s", query_text(rows, 1));
 	}
 	return r;
 }
@@ -339,7 +359,7 @@ static enum whatif_call_kind kind_of(const char *api)
 		return WHATIF_AWAITS_EVENT;
 	if (begins(api, "hipStreamSynchronize"))
 		return WHATIF_WAITS_FOR_STREAM;
-	if (begins(api, "hipEventSynchronize"))
+	if (begins(api, "hipEventSynchronize") || strcmp(api, "hsa_signal_wait") == 0)
 		return WHATIF_WAITS_FOR_EVENT;
 	if (begins(api, "hip") && strstr(api, "Synchronize"))
 		return WHATIF_WAITS_FOR_ALL;
@@ -369,14 +389,16 @@ static int load_calls(struct loading *l)
 		uint32_t process = idmap_find(&job->process_of_id, query_integer(rows, 1));
 		const char *api = query_text(rows, 6) ? query_text(rows, 6) : "";
 		int64_t stream[] = {query_integer(rows, 1), query_integer(rows, 5)};
-		int64_t event[] = {query_integer(rows, 1), hash_text(query_text(rows, 7))};
+		int64_t event[] = {query_integer(rows, 1), hash_text(query_text(rows, 7)),
+			begins(api, "hsa_")};
 		struct whatif_call call = {.id = query_integer(rows, 0),
 			.process = process,
 			.tid = query_integer(rows, 2),
 			.start = query_integer(rows, 3),
 			.end = query_integer(rows, 4),
 			.stream = hash_numbers(stream, 2),
-			.event = hash_numbers(event, 2),
+			.event = hash_numbers(event, 3),
+			.queue = WHATIF_NONE,
 			.kind = kind_of(api),
 			.api = number_of(&l->api_of_hash, hash_text(api))};
 
@@ -384,12 +406,65 @@ static int load_calls(struct loading *l)
 			continue;
 		if (call.api == WHATIF_NONE)
 			return -ENOMEM;
-		job->processes[process].has_calls |= begins(api, "hip");
+		job->processes[process].has_calls |= begins(api, "hip") || begins(api, "hsa_");
+		job->processes[process].has_events |=
+			call.kind == WHATIF_AWAITS_EVENT && !query_is_null(rows, 7);
 		r = keep_stream(job, query_integer(rows, 0), call.stream);
 		if (r || call.kind == WHATIF_LAUNCHES)
 			continue;
 		if (GROW(job->calls, job->call_count, job->call_capacity))
 			return -ENOMEM;
+		job->calls[job->call_count++] = call;
+	}
+	return r;
+}
+
+/*
+ * Finds the queue of a packet or copy, and where it stands there. A copy without times is in none,
+ * and gets one of its own: what follows it follows what it waits for.
+ */
+static int find_position(struct loading *l, const struct query_rows *rows, struct whatif_call *ret)
+{
+	int64_t queue[] = {query_integer(rows, 0), query_integer(rows, 4), 0};
+	int64_t copy[] = {query_integer(rows, 0), query_integer(rows, 6), 2};
+	bool completes = ret->kind == WHATIF_RECORDS_EVENT;
+
+	ret->position = query_integer(rows, 5);
+	if (query_is_null(rows, 6)) {
+		ret->queue = number_of(&l->queue_of_hash, hash_numbers(queue, 3));
+	} else {
+		ret->queue = idmap_find(&l->queue_of_copy, hash_numbers(copy, 2));
+		if (ret->queue == IDMAP_NONE)
+			ret->queue = number_of(&l->queue_of_hash, hash_numbers(copy, 3));
+		ret->position = wrap_plus(copy[1], completes);
+	}
+	return ret->queue == WHATIF_NONE ? -ENOMEM : 0;
+}
+
+/* Barrier packets, and others that complete a signal of the program or wait for some. */
+static int load_signals(struct loading *l)
+{
+	struct whatif_job *job = l->job;
+	int r = 0;
+
+	QUERY_EACH (r, l->trace->query, "whatif_signals", rows) {
+		int64_t signal[] = {query_integer(rows, 0), hash_text(query_text(rows, 3)), true};
+		struct whatif_call call = {
+			.process = idmap_find(&job->process_of_id, query_integer(rows, 0)),
+			.start = query_integer(rows, 1),
+			.end = query_integer(rows, 1),
+			.event = hash_numbers(signal, 3),
+			.kind = query_integer(rows, 2) ? WHATIF_AWAITS_EVENT
+						       : WHATIF_RECORDS_EVENT};
+
+		if (call.process == IDMAP_NONE)
+			continue;
+		r = find_position(l, rows, &call);
+		if (r)
+			return r;
+		if (GROW(job->calls, job->call_count, job->call_capacity))
+			return -ENOMEM;
+		call.id = (int64_t)job->call_count;
 		job->calls[job->call_count++] = call;
 	}
 	return r;
@@ -633,6 +708,8 @@ int whatif_job_new(
 		r = steps_new_marked(trace->query, NULL, error, &l.marked);
 	if (!r)
 		r = find_leaders(&l);
+	if (!r)
+		r = find_tools(&l);
 	if (!r) {
 		keep_leaders(&l);
 		r = load_copies(&l);
@@ -641,6 +718,8 @@ int whatif_job_new(
 		snprintf(refused, WHATIF_REASON_BYTES, "no kernel has a time");
 	if (!r)
 		r = load_calls(&l);
+	if (!r)
+		r = load_signals(&l);
 	filter.leaders = l.leaders;
 	if (!r)
 		r = collectives_new(trace, &filter, &job->collectives);

@@ -19,6 +19,7 @@ struct sample {
 void whatif_peers_done(struct whatif_peers *peers)
 {
 	free(peers->op_ns);
+	free(peers->op_all_ns);
 	free(peers->host_ns);
 	free(peers->transfer_ns);
 	free(peers->other_transfer_ns);
@@ -59,15 +60,21 @@ static int64_t median_without(const struct sample *samples, size_t count, size_t
 	return wrap_plus(a, wrap_minus(b, a) / 2);
 }
 
-/* Sets @ret[index] to the median of the others at the same place. */
-static void find_medians(struct sample *samples, size_t count, int64_t *ret)
+/*
+ * Sets @ret[index] to the median of the others at the same place, and @ret_all[index], if it is
+ * asked for, to that of all: of an even number, the smaller of the two in the middle.
+ */
+static void find_medians(struct sample *samples, size_t count, int64_t *ret, int64_t *ret_all)
 {
 	qsort(samples, count, sizeof(*samples), compare_samples);
 	for (size_t i = 0, next; i < count; i = next) {
 		for (next = i; next < count && is_same_place(samples + next, samples + i);)
 			next++;
-		for (size_t k = i; k < next && next - i > 1; k++)
+		for (size_t k = i; k < next && next - i > 1; k++) {
 			ret[samples[k].index] = median_without(samples + i, next - i, k - i);
+			if (ret_all)
+				ret_all[samples[k].index] = samples[i + (next - i - 1) / 2].ns;
+		}
 	}
 }
 
@@ -86,7 +93,8 @@ static int find_op_peers(const struct whatif_job *job, struct whatif_peers *ret)
 	size_t count = 0;
 
 	ret->op_ns = new_unknown(job->op_count);
-	if (!samples || !ret->op_ns)
+	ret->op_all_ns = new_unknown(job->op_count);
+	if (!samples || !ret->op_ns || !ret->op_all_ns)
 		return -ENOMEM;
 	for (size_t i = 0; i < job->op_count; i++) {
 		const struct whatif_op *op = job->ops + i;
@@ -96,7 +104,7 @@ static int find_op_peers(const struct whatif_job *job, struct whatif_peers *ret)
 				op->step, op->place, op->process, (uint32_t)i,
 				wrap_minus(op->end, op->start)};
 	}
-	find_medians(samples, count, ret->op_ns);
+	find_medians(samples, count, ret->op_ns, ret->op_all_ns);
 	return 0;
 }
 
@@ -118,7 +126,7 @@ static int find_host_peers(
 					host->step, host->place, host->process, (uint32_t)i,
 					g->nodes[g->first_host + i].length};
 	}
-	find_medians(samples, count, ret->host_ns);
+	find_medians(samples, count, ret->host_ns, NULL);
 	return 0;
 }
 
@@ -168,7 +176,7 @@ static int find_transfer_peers(
 			r = add_transfer(c, (uint32_t)i, &counts, ret->transfer_ns[i], steps[i],
 				samples + count++);
 	if (!r)
-		find_medians(samples, count, ret->other_transfer_ns);
+		find_medians(samples, count, ret->other_transfer_ns, NULL);
 	return r;
 }
 

@@ -139,9 +139,12 @@ static bool is_asked(
 
 static void replace_ops(struct replay *r, struct whatif_prediction *p)
 {
+	bool is_of_all = p->question.kind == WHATIF_KERNEL;
+	const int64_t *ns = is_of_all ? r->peers.op_all_ns : r->peers.op_ns;
+
 	for (size_t i = 0; i < r->job->op_count; i++)
 		if (is_asked(r, r->job->ops + i, &p->question))
-			replace(r, whatif_end_of(i), r->peers.op_ns[i], p);
+			replace(r, whatif_end_of(i), ns[i], p);
 }
 
 /* A transfer is the time from when all have come to the end, on each rank. */
@@ -200,6 +203,15 @@ static int answer(struct replay *r, struct whatif_prediction *p)
 
 /* ---- why there is no answer ----------------------------------------------------------------- */
 
+/*
+ * What another tool recorded cannot be recorded again by rtl, and most tools leave out which event
+ * a stream waits for: then the calls do not connect the queues.
+ */
+static bool knows_order(const struct whatif_process *p)
+{
+	return p->queues < 2 || (p->tool[0] ? p->has_events : p->has_calls);
+}
+
 static bool has_edges(struct whatif *w)
 {
 	char name[48];
@@ -207,21 +219,25 @@ static bool has_edges(struct whatif *w)
 	for (uint32_t i = 0; i < w->job->process_count; i++) {
 		const struct whatif_process *p = w->job->processes + i;
 
-		if (p->queues < 2 || (p->has_calls && p->queues <= WHATIF_QUEUES_MAX))
+		if (knows_order(p) && p->queues <= WHATIF_QUEUES_MAX)
 			continue;
 		whatif_name_process(w->job, i, name);
-		if (p->has_calls) {
+		if (p->queues > WHATIF_QUEUES_MAX)
 			snprintf(w->refused, sizeof(w->refused),
 				"%s used %u queues, and more than %d are not followed", name,
 				p->queues, WHATIF_QUEUES_MAX);
-			return false;
-		}
-		snprintf(w->refused, sizeof(w->refused),
-			"%s used %u queues, and neither host calls nor barrier packets were "
-			"recorded that tell what waits for what; rtl run --mode hip records the "
-			"calls of "
-			"HIP programs",
-			name, p->queues);
+		else if (p->tool[0])
+			snprintf(w->refused, sizeof(w->refused),
+				"%s used %u queues, and what %s recorded does not tell which of "
+				"them waits for which: the events that streams wait for are "
+				"missing",
+				name, p->queues, p->tool);
+		else
+			snprintf(w->refused, sizeof(w->refused),
+				"%s used %u queues, and neither host calls nor barrier packets "
+				"were recorded, which tell what waits for what: rtl run --mode "
+				"barriers records them",
+				name, p->queues);
 		return false;
 	}
 	return true;
@@ -241,16 +257,28 @@ static bool is_explained(struct whatif *w)
 	return false;
 }
 
+/* The first tool that recorded processes here; NULL: rtl recorded all of them. */
+static const char *tool_of(const struct whatif_job *job)
+{
+	for (size_t i = 0; i < job->process_count; i++)
+		if (job->processes[i].tool[0])
+			return job->processes[i].tool;
+	return NULL;
+}
+
 static bool agrees(struct whatif *w, const struct whatif_prediction *p, double other_pct)
 {
+	const char *tool = tool_of(w->job);
 	double apart = fabs(p->gain_pct - other_pct);
 
 	if (apart <= fmax(AGREE_POINTS, AGREE_PART * fmax(fabs(p->gain_pct), fabs(other_pct))))
 		return true;
 	snprintf(w->refused, sizeof(w->refused),
-		"whether hosts wait for their GPUs was not recorded and decides between a gain of "
-		"%.1f %% and one of %.1f %%; record it with rtl run --mode hip",
-		fmin(p->gain_pct, other_pct), fmax(p->gain_pct, other_pct));
+		"whether hosts wait for their GPUs was not recorded%s%s and decides between a gain "
+		"of %.1f %% and one of %.1f %%%s",
+		tool ? " by " : "", tool ? tool : "", fmin(p->gain_pct, other_pct),
+		fmax(p->gain_pct, other_pct),
+		tool ? "" : "; record it with rtl run --mode barriers");
 	return false;
 }
 
@@ -294,10 +322,10 @@ int whatif_predict(struct whatif *w, const struct whatif_question *questions, si
 	r = w->predictions ? begin_replay(w->job, false, &replay) : -ENOMEM;
 	w->graph = replay.graph;
 	replay.graph = (struct whatif_graph){0};
+	w->step_ns = replay.step_ns;
 	if (r || !is_explained(w))
 		return r;
 	replay.graph = w->graph;
-	w->step_ns = replay.step_ns;
 	for (size_t i = 0; i < w->job->process_count; i++) {
 		w->steps += w->job->processes[i].steps;
 		w->is_either_way |= !w->job->processes[i].has_calls;

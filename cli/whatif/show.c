@@ -111,13 +111,16 @@ static int put_json(const struct whatif *w, const struct verdict *verdict, FILE 
 	return r;
 }
 
-static int put_table(const struct whatif *w, enum render_format format, size_t width, FILE *to)
+static int put_table(const struct whatif *w, const struct verdict *verdict,
+	enum render_format format, size_t width, FILE *to)
 {
 	CLEANUP(render_free_p) struct render *render = NULL;
 	int r = render_new(to, format, columns, COLUMNS, &render);
 
-	if (!r)
+	if (!r) {
 		render_set_width(render, width);
+		render_tell_simulated(render, verdict->is_simulated);
+	}
 	for (size_t i = 0; i < w->count && !r; i++) {
 		struct render_value row[COLUMNS];
 		struct words words;
@@ -160,5 +163,5 @@ int whatif_show(const struct whatif *w, const struct verdict *verdict, enum rend
 		color_put_verdict(to, verdict->line);
 		put_head(w, to);
 	}
-	return put_table(w, format, width, to);
+	return put_table(w, verdict, format, width, to);
 }

@@ -40,7 +40,7 @@ struct whatif_work {
 struct whatif_op {
 	int64_t start, end, submit; /* submit: WHATIF_UNKNOWN if it is not known */
 	int64_t call;		    /* key of its host call; 0: unknown */
-	int64_t sequence;	    /* in its queue */
+	int64_t sequence;	    /* in its queue; of a copy, its number */
 	int64_t tid;
 	uint32_t process, work;
 	uint32_t queue, lane; /* lane: of the process and GPU */
@@ -51,9 +51,9 @@ struct whatif_op {
 };
 
 enum whatif_call_kind {
-	WHATIF_LAUNCHES, /* neither of the others */
-	WHATIF_RECORDS_EVENT,
-	WHATIF_AWAITS_EVENT, /* a stream does */
+	WHATIF_LAUNCHES,      /* neither of the others */
+	WHATIF_RECORDS_EVENT, /* or a packet or copy completes a signal */
+	WHATIF_AWAITS_EVENT,  /* a stream does, or a packet or copy */
 	WHATIF_WAITS_FOR_STREAM,
 	WHATIF_WAITS_FOR_EVENT,
 	WHATIF_WAITS_FOR_ALL,
@@ -63,6 +63,10 @@ enum whatif_call_kind {
 struct whatif_call {
 	int64_t id, start, end, tid;
 	int64_t stream, event; /* keys, unique in the file */
+	/* Of a packet or copy: its queue, and where it stands there; WHATIF_NONE: of a host call.
+	 */
+	uint32_t queue;
+	int64_t position;
 	uint32_t process;
 	enum whatif_call_kind kind;
 	uint32_t api; /* number of its function */
@@ -73,7 +77,9 @@ struct whatif_process {
 	int64_t id, rank, pid, shift_ns;
 	bool has_rank;
 	uint32_t peers;		    /* processes that communicators connect have the same */
-	bool has_calls;		    /* host calls of HIP were recorded */
+	bool has_calls;		    /* host calls of HIP, or waits for signals, were recorded */
+	bool has_events;	    /* calls by which streams wait name the event */
+	char tool[32];		    /* another tool, which recorded it; "": rtl did */
 	uint32_t queues;	    /* with kernels or copies */
 	uint32_t first_step, steps; /* those that figures are of; first_step: index */
 	int64_t wall_ns;
@@ -145,6 +151,7 @@ static inline uint32_t whatif_end_of(size_t op)
 /* What the same work at the same place of a step takes on other ranks; WHATIF_UNKNOWN: none has. */
 struct whatif_peers {
 	int64_t *op_ns, *host_ns;
+	int64_t *op_all_ns; /* what it takes on all ranks, its own among them */
 	/* By collective: how long it takes once all have come, and what it takes elsewhere. */
 	int64_t *transfer_ns, *other_transfer_ns;
 };

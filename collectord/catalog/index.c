@@ -13,12 +13,11 @@
 #include "collectord/db/tenant_files.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
+#include "proto/base/container_tenant.h"
 #include "proto/names/schema.h"
 #include "proto/base/subordinate_uids.h"
 
-/* From here on tenants are containers (container.h), and no uids. */
-#define CONTAINER_TENANTS     0xc0000000u
-#define CONTAINER_TENANTS_SQL "0xc0000000"
+#define CONTAINER_TENANTS_SQL "0xc0000000" /* CONTAINER_TENANT_MIN */
 
 static const char index_schema[] =
 	"BEGIN IMMEDIATE;"
@@ -297,7 +296,7 @@ void index_say_changed(const struct index *index, const char *database)
 static int take_table(struct index *index, const char *table, uid_t tenant)
 {
 	CLEANUP(free_p) char *sql = NULL;
-	bool is_container = tenant >= CONTAINER_TENANTS;
+	bool is_container = container_is_tenant(tenant);
 	sqlite3_stmt *columns = NULL;
 	const char *text;
 	int has_tenant = 0;
@@ -491,6 +490,23 @@ int index_each_open(struct index *index, unsigned max,
 		free(paths[i]);
 	}
 	return r;
+}
+
+int index_has_sessions(const char *path)
+{
+	struct index *index = NULL;
+	int has = 1;
+	bool is_new;
+
+	if (storage_check_file(path) == -ENOENT)
+		return 0;
+	if (index_open(path, NULL, &index, &is_new) == 0)
+		(void)index_number(index->db,
+			"SELECT EXISTS (SELECT 1 FROM session) OR "
+			"EXISTS (SELECT 1 FROM removed WHERE removed_realtime_ns IS NULL)",
+			NULL, &has);
+	index_close(index);
+	return has;
 }
 
 int index_is_closed(struct index *index, const char *database)

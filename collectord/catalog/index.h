@@ -74,6 +74,12 @@ struct index_entry {
 
 int index_put(struct index *index, const struct index_entry *entry);
 
+/*
+ * Returns 1 if the index @path names a session, or a removal that is under way, or cannot be read;
+ * 0 if it names none, or is missing.
+ */
+int index_has_sessions(const char *path);
+
 /* Calls @take with at most @max databases that have an open session. @take may call index_put(). */
 int index_each_open(struct index *index, unsigned max,
 	void (*take)(const char *database, void *data), void *data);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "collectord/catalog/index_private.h"
 #include "collectord/db/database.h"
@@ -166,6 +167,11 @@ struct index *node_index_rows(struct node_index *node)
 	return node->index;
 }
 
+const char *node_index_folder(const struct node_index *node)
+{
+	return node->folder;
+}
+
 static int read_number(sqlite3 *db, const char *sql, int64_t *ret)
 {
 	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
@@ -323,4 +329,29 @@ int node_index_copy(struct node_index *node, uid_t owner, const char *database)
 	 * this copy has.
 	 */
 	return r < 0 || (r == 0 && !whole) ? r : write_copy(node, owner, whole);
+}
+
+int node_index_drop(struct node_index *node, uid_t owner)
+{
+	/* The file goes last: what SQLite keeps beside it must not be taken for a later one's. */
+	static const char *const endings[] = {"-journal", "-wal", "-shm", ""};
+	CLEANUP(free_p) char *path = NULL;
+
+	if (asprintf(&path, "%s.index-%u", node->folder, (unsigned)owner) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	if (index_has_sessions(path))
+		return -ENOTEMPTY;
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		CLEANUP(free_p) char *file = NULL;
+
+		if (asprintf(&file, "%s%s", path, endings[i]) < 0) {
+			file = NULL;
+			return -ENOMEM;
+		}
+		if (unlink(file) < 0 && errno != ENOENT)
+			return -errno;
+	}
+	return 0;
 }

@@ -9,8 +9,10 @@
 
 #include "proto/base/cleanup.h"
 
-/* The most that an unprivileged process may set; a door must hold a burst of connections. */
+/* The most that an unprivileged process may set. */
 #define CHANNEL_BUFFER_BYTES (1 << 20)
+/* The kernel takes twice as much, and counts at least 512 bytes and a header for a message. */
+#define DOOR_BUFFER_BYTES    (16 << 10)
 
 static_assert(sizeof(struct channel_message) == 16 + CHANNEL_NAME_BYTES, "no padding");
 
@@ -19,15 +21,23 @@ union control {
 	char bytes[CMSG_SPACE(sizeof(int))];
 };
 
-int channel_pair(int ret[2])
+static int make_pair(int bytes, int ret[2])
 {
-	const int bytes = CHANNEL_BUFFER_BYTES;
-
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ret) < 0)
 		return -errno;
 	for (int i = 0; i < 2; i++) /* a smaller buffer only holds a smaller burst */
 		(void)setsockopt(ret[i], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 	return 0;
+}
+
+int channel_pair(int ret[2])
+{
+	return make_pair(CHANNEL_BUFFER_BYTES, ret);
+}
+
+int channel_door(int ret[2])
+{
+	return make_pair(DOOR_BUFFER_BYTES, ret);
 }
 
 int channel_send(int channel, const struct channel_message *message, int fd)

@@ -16,7 +16,8 @@
  */
 enum channel_kind {
 	/* Worker to supervisor. */
-	CHANNEL_READY = 1, /* every session left open is known: connections are taken */
+	CHANNEL_READY = 1, /* name: its container, or none; every session left open is known:
+			    * connections are taken */
 	CHANNEL_KEEP,	   /* name, descriptor: keep the recorder beyond the life of the worker */
 	CHANNEL_DROP,	   /* name: drop it */
 	CHANNEL_SETTLE,	   /* number: answer when every connection made before now is in the door */
@@ -39,14 +40,15 @@ enum channel_kind {
 	CHANNEL_QUESTION,      /* descriptor: serve a tool that may see all at its other end; to
 				* the index writer with a number: include sessions closed since
 				* then, CLOCK_REALTIME */
-	CHANNEL_ANSWERER,      /* number, owner, descriptor: send the request there */
+	CHANNEL_ANSWERER,      /* number, owner, name of its container, descriptor: send the
+				* request there */
 	CHANNEL_NODE_ANSWERER, /* number, descriptor: the index of the node sends its reply
 				* there, without a request */
 	CHANNEL_ANSWERERS_END, /* number; owner is the number of CHANNEL_ANSWERER that should
 				* have come */
 
 	/* Acceptor to supervisor. */
-	CHANNEL_WANT_DOOR, /* owner */
+	CHANNEL_WANT_DOOR, /* owner, name of its container */
 	CHANNEL_CLOSING,   /* the next close may hang */
 	CHANNEL_CLOSED,	   /* it did not hang */
 	CHANNEL_ACCEPTED,  /* owner, round: every connection of it made before the round is in
@@ -81,6 +83,15 @@ struct channel_message {
 
 /* Makes a channel: both ends are closed on exec and do not block. Returns 0 or -errno. */
 int channel_pair(int ret[2]);
+
+/*
+ * The same for connections of a tenant that its worker has not taken yet. At most
+ * CHANNEL_DOOR_CONNECTIONS fit, whatever the kernel counts a message as: of all descriptors that
+ * lie in sockets a user may have sent no more than its limit of descriptors (unix(7),
+ * ETOOMANYREFS), and all doors are of one user.
+ */
+#define CHANNEL_DOOR_CONNECTIONS 60u
+int channel_door(int ret[2]);
 
 /*
  * Sends @message, with @fd unless it is -1; the caller keeps @fd. Returns 0; -EAGAIN: the receiver

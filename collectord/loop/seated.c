@@ -2,6 +2,7 @@
 #include "collectord/loop/seated.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,7 +36,6 @@
 #define QUESTIONS_MAX 64u
 
 struct seated {
-	char container[CONTAINER_NAME_BYTES]; /* "": not known, or none */
 	struct event *channel;
 	struct event *beat;
 	uint64_t asked; /* number of the last CHANNEL_SETTLE sent */
@@ -51,27 +51,35 @@ struct seated {
 	unsigned n_questions;
 };
 
+/* Lines of this process say from now on which container it serves. */
+static void name_tenant(struct server *server, const char *name)
+{
+	char words[CONTAINER_WORDS_BYTES];
+
+	strcpy(server->container, name);
+	log_tenant(container_words(server->seat->owner, name, words));
+}
+
 /*
  * True if @name is the container of this tenant, which the first one to come becomes. Two names may
  * have one number, and the second one must not see what is the first one's.
  */
 static bool is_of_tenant(struct server *server, const char *name)
 {
-	struct seated *seated = server->seated;
 	int r;
 
 	if (!container_is_tenant(server->seat->owner))
 		return !name[0];
-	if (!seated->container[0]) {
-		r = container_claim(server->config->store_path, name);
-		if (r < 0) {
-			log_peer("container %s is not served: %s", name,
-				r == -EPERM ? "another one has its number" : strerror(-r));
-			return false;
-		}
-		strcpy(seated->container, name);
+	if (strcmp(server->container, name) == 0)
+		return true;
+	r = server->container[0] ? -EPERM : container_claim(server->config->store_path, name);
+	if (r == 0) {
+		name_tenant(server, name);
+		return true;
 	}
-	return strcmp(seated->container, name) == 0;
+	log_peer("container %s is not served: %s", name,
+		r == -EPERM ? "another one has its number" : strerror(-r));
+	return false;
 }
 
 int seated_next_connection(struct server *server, unsigned *ret_known)
@@ -301,11 +309,16 @@ int seated_new(struct server *server, const struct seat *seat)
 {
 	const struct timeval beat = {BEAT_MS / 1000, BEAT_MS % 1000 * 1000};
 	struct seated *seated = calloc(1, sizeof(*seated));
+	char container[CONTAINER_NAME_BYTES];
 
 	if (!seated)
 		return -ENOMEM;
 	server->seat = seat;
 	server->seated = seated;
+	if (container_is_tenant(seat->owner)) {
+		container_owner(server->config->store_path, container);
+		name_tenant(server, container);
+	}
 	seated->store_ticket = (struct flush_ticket){.done = on_store_answer, .data = server};
 	seated->channel =
 		event_new(server->base, seat->channel, EV_READ | EV_PERSIST, on_channel, server);

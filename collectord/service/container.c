@@ -2,6 +2,7 @@
 #include "collectord/service/container.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "proto/base/cleanup.h"
+#include "proto/base/fault.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -277,20 +279,93 @@ uid_t container_tenant(const char *name)
 	return CONTAINER_TENANT_MIN + hash % (CONTAINER_TENANT_MAX - CONTAINER_TENANT_MIN + 1);
 }
 
-int container_claim(const char *folder, const char *name)
+const char *container_words(uid_t tenant, const char *name, char ret[CONTAINER_WORDS_BYTES])
+{
+	if (!container_is_tenant(tenant))
+		snprintf(ret, CONTAINER_WORDS_BYTES, "uid %u", (unsigned)tenant);
+	else if (name[0])
+		snprintf(ret, CONTAINER_WORDS_BYTES, "container %s (%u)", name, (unsigned)tenant);
+	else
+		snprintf(ret, CONTAINER_WORDS_BYTES, "container %u", (unsigned)tenant);
+	return ret;
+}
+
+/* Returns a descriptor, or -errno. */
+static int open_owner(const char *folder, int flags)
 {
 	CLEANUP(free_p) char *path = NULL;
-	CLEANUP(close_p) int fd = -1;
-	char text[CONTAINER_NAME_BYTES] = "";
-	ssize_t n = (ssize_t)strlen(name);
+	int fd;
 
 	if (asprintf(&path, "%s/" OWNER_FILE, folder) < 0) {
 		path = NULL;
 		return -ENOMEM;
 	}
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
+	fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+void container_owner(const char *folder, char ret[CONTAINER_NAME_BYTES])
+{
+	CLEANUP(close_p) int fd = open_owner(folder, O_RDONLY);
+	ssize_t n = fd < 0 ? 0 : read(fd, ret, CONTAINER_NAME_BYTES - 1);
+
+	ret[n > 0 ? n : 0] = '\0';
+}
+
+static bool is_number(const char *name)
+{
+	return *name && !name[strspn(name, "0123456789")];
+}
+
+/* Removes the folders of uids. -ENOTEMPTY: one has a file, or something else lies beside them. */
+static int vacate_uids(int folder)
+{
+	int fd = openat(folder, ".", O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	int r = 0;
+
+	if (!list) {
+		r = -errno;
+		close_p(&fd);
+		return r;
+	}
+	while (r == 0 && (entry = readdir(list))) {
+		const char *name = entry->d_name;
+
+		if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, OWNER_FILE))
+			continue;
+		if (!is_number(name))
+			r = -ENOTEMPTY;
+		else if (unlinkat(folder, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+			r = -errno;
+	}
+	closedir(list);
+	return r;
+}
+
+int container_vacate(const char *folder)
+{
+	CLEANUP(close_p) int fd = open(folder, O_DIRECTORY | O_NOFOLLOW | O_RDONLY | O_CLOEXEC);
+	int r = fd < 0 ? -errno : vacate_uids(fd);
+
+	if (r < 0)
+		return r;
+	FAULT_POINT("container_uids_removed");
+	if (unlinkat(fd, OWNER_FILE, 0) < 0 && errno != ENOENT)
 		return -errno;
+	FAULT_POINT("container_unnamed");
+	return rmdir(folder) < 0 ? -errno : 0;
+}
+
+int container_claim(const char *folder, const char *name)
+{
+	CLEANUP(close_p) int fd = open_owner(folder, O_RDWR | O_CREAT);
+	char text[CONTAINER_NAME_BYTES] = "";
+	ssize_t n = (ssize_t)strlen(name);
+
+	if (fd < 0)
+		return fd;
 	if (read(fd, text, sizeof(text) - 1) == 0 && pwrite(fd, name, (size_t)n, 0) == n)
 		return 0;
 	return strcmp(text, name) == 0 ? 0 : -EPERM;

@@ -9,14 +9,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define CONTAINER_NAME_BYTES 128u
+#include "proto/base/container_tenant.h"
 
-/*
- * Each container is a tenant with all of its uids. Its number stands where that of another tenant
- * is a uid; a uid from CONTAINER_TENANT_MIN on is not served outside a container.
- */
-#define CONTAINER_TENANT_MIN 0xc0000000u
-#define CONTAINER_TENANT_MAX 0xfffffffeu
+#define CONTAINER_NAME_BYTES  128u
+#define CONTAINER_WORDS_BYTES (CONTAINER_NAME_BYTES + 32u)
 
 struct container {
 	char name[CONTAINER_NAME_BYTES]; /* "": none */
@@ -36,13 +32,25 @@ bool container_parse(const char *cgroup, char ret[CONTAINER_NAME_BYTES]);
 /* Two names may have the same number: container_claim() tells. */
 uid_t container_tenant(const char *name);
 
-static inline bool container_is_tenant(uid_t tenant)
-{
-	return tenant >= CONTAINER_TENANT_MIN && tenant <= CONTAINER_TENANT_MAX;
-}
+/*
+ * What a log line calls @tenant: "uid 1000", "container NAME (3221225999)", or without the number's
+ * parentheses while its @name is "". Returns @ret.
+ */
+const char *container_words(uid_t tenant, const char *name, char ret[CONTAINER_WORDS_BYTES]);
 
 /*
  * Takes the folder of a tenant for the container @name: the first name is written there. Returns 0;
  * -EPERM: it belongs to another container; or another error.
  */
 int container_claim(const char *folder, const char *name);
+
+/*
+ * Removes the folder of a container and the folders of its uids, if nothing is stored there. The
+ * caller has the lock of the tenant, so that no worker makes them anew meanwhile; a process that
+ * dies here leaves what the next call removes. Returns 0; -ENOTEMPTY: something is there, and all
+ * stays; or another error.
+ */
+int container_vacate(const char *folder);
+
+/* Reads which container the folder belongs to; "": none, or it cannot be read. */
+void container_owner(const char *folder, char ret[CONTAINER_NAME_BYTES]);

@@ -23,6 +23,7 @@
 
 static bool is_verbose_log;
 static bool is_journal;
+static char tenant_words[LOG_TENANT_BYTES];
 
 struct log_limit {
 	const char *what;
@@ -43,6 +44,11 @@ void log_init(bool is_verbose)
 {
 	is_verbose_log = is_verbose;
 	is_journal = getenv("JOURNAL_STREAM") != NULL;
+}
+
+void log_tenant(const char *tenant)
+{
+	snprintf(tenant_words, sizeof(tenant_words), "%s", tenant);
 }
 
 /*
@@ -73,6 +79,8 @@ __attribute__((format(printf, 2, 0))) static void print_line(
 	if (is_verbose_log)
 		at += snprintf(line + at, sizeof(line) - (size_t)at, "[%" PRIu64 ".%06" PRIu64 "] ",
 			now_us / 1000000, now_us % 1000000);
+	if (tenant_words[0])
+		at += snprintf(line + at, sizeof(line) - (size_t)at, "%s: ", tenant_words);
 	n = vsnprintf(line + at, sizeof(line) - (size_t)at - 1, format, arguments);
 	if (n < 0)
 		return;

@@ -9,6 +9,10 @@
 
 void log_init(bool is_verbose);
 
+/* Has each further line begin with @tenant, of which this process is the worker; "": none. */
+#define LOG_TENANT_BYTES 160
+void log_tenant(const char *tenant);
+
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -12,13 +12,8 @@
 
 #include "proto/base/cleanup.h"
 
-#define SHARED_MODE	   0711
-#define OWN_MODE	   0700
-/*
- * Each shim takes a socket, a pidfd and a recorder; room for CONNECTIONS_MAX of them and the
- * databases.
- */
-#define DESCRIPTORS_WANTED 16384u
+#define SHARED_MODE 0711
+#define OWN_MODE    0700
 
 /*
  * The umask is strict, for databases; a directory that other users pass through needs its exact

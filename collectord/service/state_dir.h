@@ -7,6 +7,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/*
+ * The soft limit of descriptors of the service: each shim takes a socket, a pidfd and a recorder;
+ * room for CONNECTIONS_MAX of them and the databases. LimitNOFILE= of the unit is the same number.
+ */
+#define DESCRIPTORS_WANTED 16384u
+
 struct place {
 	const char *path;
 	bool is_system; /* the default directory of the service, not one that the user named */

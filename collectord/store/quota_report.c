@@ -12,6 +12,7 @@
 #include "collectord/db/tenant_files.h"
 #include "collectord/store/internal.h"
 #include "proto/base/clock.h"
+#include "proto/base/container_tenant.h"
 #include "proto/base/subordinate_uids.h"
 
 /* A tenant is within its quota again if nothing was dropped for this time. */
@@ -26,6 +27,12 @@ static void say(
 		answer_session(s, kind, 0, text);
 }
 
+/* The account of a container is that of all its uids. */
+static const char *kind_of(const struct quota_account *account)
+{
+	return container_is_tenant(account->uid) ? "container" : "uid";
+}
+
 static void say_over(struct store_database *database)
 {
 	const struct quota *quota = &database->writer->quota;
@@ -34,16 +41,16 @@ static void say_over(struct store_database *database)
 
 	if (quota->why == QUOTA_DISK)
 		snprintf(text, sizeof(text),
-			"over quota: uid %u has %" PRIu64 " MiB on the disk, of %" PRIu64
+			"over quota: %s %u has %" PRIu64 " MiB on the disk, of %" PRIu64
 			"; what comes now is counted, and not stored",
-			(unsigned)quota->account->uid,
+			kind_of(quota->account), (unsigned)quota->account->uid,
 			(quota->account->open_bytes + quota->account->closed_bytes) / MIB,
 			limits->disk_bytes / MIB);
 	else
 		snprintf(text, sizeof(text),
-			"over quota: uid %u sends more than %" PRIu64 " %s a second; the rest is "
+			"over quota: %s %u sends more than %" PRIu64 " %s a second; the rest is "
 			"counted, and not stored",
-			(unsigned)quota->account->uid,
+			kind_of(quota->account), (unsigned)quota->account->uid,
 			quota->why == QUOTA_BYTES ? limits->bytes_per_s / MIB
 						  : limits->records_per_s,
 			quota->why == QUOTA_BYTES ? "MiB" : "records");
@@ -57,8 +64,9 @@ static void say_within(struct store_database *database)
 
 	database->over_quota_ns = 0;
 	snprintf(text, sizeof(text),
-		"uid %u, quota: %" PRIu64 " records granted, %" PRIu64 " dropped",
-		(unsigned)quota->account->uid, quota->total.granted, quota->total.dropped);
+		"%s %u, quota: %" PRIu64 " records granted, %" PRIu64 " dropped",
+		kind_of(quota->account), (unsigned)quota->account->uid, quota->total.granted,
+		quota->total.dropped);
 	say(database, STORE_WITHIN_QUOTA, text);
 }
 

@@ -86,6 +86,9 @@ struct store_config {
 /* Opens the reserve that all stores of a folder share; the caller closes it. -1: there is none. */
 int store_open_reserve(const char *folder);
 
+/* True if the index @path, which no store has open, names a session or cannot be read. */
+bool store_has_sessions(const char *index_path);
+
 /* Returns what an error of the store means, as text for users. */
 const char *store_explain(int error);
 

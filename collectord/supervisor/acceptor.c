@@ -39,7 +39,8 @@ struct arrival {
 struct door {
 	struct door *next;
 	uid_t owner;
-	int fd; /* -1: requested from the supervisor */
+	char container[CONTAINER_NAME_BYTES]; /* of its first connection; "": none */
+	int fd;				      /* -1: requested from the supervisor */
 	struct arrival pending[PENDING_MAX];
 	unsigned first, count; /* the ring of waiting connections */
 	uint64_t round;	       /* to be confirmed when no connection waits; 0: none */
@@ -58,16 +59,22 @@ struct acceptor_self {
 	pid_t closer;	      /* the process that closes the last batch; 0: none */
 };
 
-static void tell(const struct acceptor_self *a, enum channel_kind kind, uid_t owner, uint64_t round)
+static void send_message(const struct acceptor_self *a, const struct channel_message *message)
 {
-	const struct channel_message message = {.kind = kind, .owner = owner, .number = round};
 	int r;
 
 	/* Waits until the supervisor has read its messages. */
-	while ((r = channel_send(a->channel, &message, -1)) == -EAGAIN)
+	while ((r = channel_send(a->channel, message, -1)) == -EAGAIN)
 		(void)poll(&(struct pollfd){.fd = a->channel, .events = POLLOUT}, 1, -1);
 	if (r < 0)
 		_exit(EXIT_SUCCESS); /* the supervisor is gone */
+}
+
+static void tell(const struct acceptor_self *a, enum channel_kind kind, uid_t owner, uint64_t round)
+{
+	const struct channel_message message = {.kind = kind, .owner = owner, .number = round};
+
+	send_message(a, &message);
 }
 
 /*
@@ -174,9 +181,12 @@ static struct door *find_door(struct acceptor_self *a, uid_t owner)
 
 static void ask_for(struct acceptor_self *a, struct door *door)
 {
+	struct channel_message message = {.kind = CHANNEL_WANT_DOOR, .owner = door->owner};
+
 	close_p(&door->fd);
 	door->fd = -1;
-	tell(a, CHANNEL_WANT_DOOR, door->owner, 0);
+	strcpy(message.name, door->container);
+	send_message(a, &message);
 }
 
 /* Returns false if the door is full or gone. */
@@ -223,7 +233,8 @@ static void put(struct acceptor_self *a, struct door *door, const struct arrival
 {
 	if (!door->count && hand_over(a, door, arrival))
 		return;
-	if (door->count == PENDING_MAX || a->n_pending == PENDING_ALL_MAX) {
+	if (door->count == PENDING_MAX ||
+		(a->n_pending >= PENDING_ALL_MAX && door->count >= PENDING_LEAST)) {
 		refuse(a, arrival->fd);
 		return;
 	}
@@ -249,13 +260,14 @@ static void shut(struct acceptor_self *a, struct door *door)
 	free(door);
 }
 
-static struct door *make_door(struct acceptor_self *a, uid_t owner)
+static struct door *make_door(struct acceptor_self *a, uid_t owner, const char *container)
 {
 	struct door *door = calloc(1, sizeof(*door));
 
 	if (!door)
 		return NULL;
 	door->owner = owner;
+	strcpy(door->container, container);
 	door->fd = -1;
 	door->next = a->doors;
 	a->doors = door;
@@ -300,7 +312,7 @@ static void take(struct acceptor_self *a, int fd)
 	}
 	door = find_door(a, tenant);
 	if (!door)
-		door = make_door(a, tenant);
+		door = make_door(a, tenant, arrival.container);
 	if (door)
 		put(a, door, &arrival);
 	else

@@ -110,7 +110,7 @@ void acceptors_hear(struct supervisor *s, struct acceptor *acceptor)
 		close_p(&fd);
 		fd = -1;
 		if (message.kind == CHANNEL_WANT_DOOR)
-			workers_want_door(s, acceptor, message.owner);
+			workers_want_door(s, acceptor, &message);
 		else if (message.kind == CHANNEL_CLOSING)
 			acceptor->closing_ns = clock_monotonic_ns();
 		else if (message.kind == CHANNEL_CLOSED)

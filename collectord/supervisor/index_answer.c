@@ -7,10 +7,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "collectord/catalog/index_removed.h"
+#include "collectord/service/container.h"
 #include "collectord/supervisor/internal.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
@@ -25,6 +29,7 @@
 #define SEND_MS	    1000
 
 struct answer {
+	const char *store; /* absolute, with a slash at its end */
 	Rtl__SessionInfo *infos[CLOSED_MAX + SESSIONS_REMOVED_MAX];
 	size_t n;
 	size_t bytes;
@@ -51,9 +56,37 @@ static void add(struct answer *answer, const Rtl__SessionInfo *info)
 	answer->bytes += bytes + PART_BYTES;
 }
 
-static void fill(Rtl__SessionInfo *info, const struct index_entry *entry)
+/*
+ * The databases of a container lie in the folder of its number. Nothing in that folder itself can
+ * be opened by the container.
+ */
+static void fill_container(Rtl__SessionInfo *info, const char *store, const char *database,
+	char ret[CONTAINER_NAME_BYTES])
+{
+	CLEANUP(free_p) char *folder = NULL;
+	size_t bytes = strlen(store);
+	unsigned long number;
+
+	if (strncmp(database, store, bytes) != 0)
+		return;
+	number = strtoul(database + bytes, NULL, 10);
+	if (number > UINT32_MAX || !container_is_tenant((uid_t)number))
+		return;
+	if (asprintf(&folder, "%s%lu", store, number) < 0) {
+		folder = NULL;
+		return;
+	}
+	container_owner(folder, ret);
+	if (!ret[0])
+		snprintf(ret, CONTAINER_NAME_BYTES, "%lu", number);
+	msg_set_bytes(&info->has_container, &info->container, ret);
+}
+
+static void fill(Rtl__SessionInfo *info, const struct answer *answer,
+	const struct index_entry *entry, char container[CONTAINER_NAME_BYTES])
 {
 	*info = (Rtl__SessionInfo)RTL__SESSION_INFO__INIT;
+	fill_container(info, answer->store, entry->database, container);
 	msg_set_bytes(&info->has_session, &info->session, entry->name);
 	msg_set_bytes(&info->has_job, &info->job, entry->job);
 	info->has_uid = true;
@@ -66,9 +99,10 @@ static void fill(Rtl__SessionInfo *info, const struct index_entry *entry)
 
 static void add_closed(const struct index_entry *entry, void *data)
 {
+	char container[CONTAINER_NAME_BYTES];
 	Rtl__SessionInfo info;
 
-	fill(&info, entry);
+	fill(&info, data, entry, container);
 	msg_set_bytes(&info.has_database, &info.database, entry->database);
 	msg_set_bytes(&info.has_command, &info.command, entry->command);
 	msg_set_bytes(&info.has_complete, &info.complete, entry->line);
@@ -77,9 +111,10 @@ static void add_closed(const struct index_entry *entry, void *data)
 
 static void add_removed(const struct index_removed *removed, void *data)
 {
+	char container[CONTAINER_NAME_BYTES];
 	Rtl__SessionInfo info;
 
-	fill(&info, &removed->session);
+	fill(&info, data, &removed->session, container);
 	info.has_stored = true;
 	info.stored = removed->session.stored;
 	info.has_database_bytes = true;
@@ -105,7 +140,7 @@ static void send_all(int fd, const uint8_t *at, size_t bytes)
 	}
 }
 
-void index_answer(struct index *index, uint64_t since_realtime_ns, int fd)
+void index_answer(struct index *index, const char *store, uint64_t since_realtime_ns, int fd)
 {
 	CLEANUP(free_p) struct answer *answer = calloc(1, sizeof(*answer));
 	Rtl__SessionsReply reply = RTL__SESSIONS_REPLY__INIT;
@@ -115,6 +150,7 @@ void index_answer(struct index *index, uint64_t since_realtime_ns, int fd)
 
 	if (!answer)
 		return;
+	answer->store = store;
 	(void)index_each_closed_since(index, since_realtime_ns, CLOSED_MAX, add_closed, answer);
 	(void)index_each_removed(index, NULL, SESSIONS_REMOVED_MAX, add_removed, answer);
 	reply.sessions = answer->infos;

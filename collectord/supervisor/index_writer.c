@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -16,6 +17,7 @@
 #include "collectord/catalog/node_index.h"
 #include "collectord/channel/ledger.h"
 #include "collectord/service/config.h"
+#include "collectord/service/lock_file.h"
 #include "collectord/service/log.h"
 #include "collectord/supervisor/internal.h"
 #include "proto/base/cleanup.h"
@@ -48,10 +50,13 @@ struct index_writer {
 
 static void say_error(struct index_writer *w, uid_t owner, int error)
 {
+	char tenant[CONTAINER_WORDS_BYTES];
+
 	if (error == w->said || error == -EBUSY)
 		return;
 	w->said = error;
-	log_error("index.db: what uid %u has cannot be copied now: %s", owner, strerror(-error));
+	log_error("index.db: what %s has cannot be copied now: %s",
+		container_words(owner, "", tenant), strerror(-error));
 }
 
 static void put_off(struct index_writer *w, uid_t owner)
@@ -76,10 +81,36 @@ static bool is_late(const struct index_writer *w, uid_t owner)
 	return false;
 }
 
+/*
+ * True if the container has nothing stored, and no worker: takes the lock of the tenant, which a
+ * new worker waits for.
+ */
+static bool claim_vacant(const struct index_writer *w, uid_t owner, struct claim *ret)
+{
+	const char *store = node_index_folder(w->node);
+	CLEANUP(free_p) char *folder = NULL, *lock = NULL;
+	pid_t pid;
+
+	if (!container_is_tenant(owner))
+		return false;
+	if (asprintf(&folder, "%s%u", store, (unsigned)owner) < 0)
+		folder = NULL;
+	if (asprintf(&lock, "%s.lock-%u", store, (unsigned)owner) < 0)
+		lock = NULL;
+	/* The folder is there while a worker may have something, so the lock is mostly not asked
+	 * for. */
+	return folder && lock && access(folder, F_OK) < 0 && errno == ENOENT &&
+	       claim_take(lock, ret, &pid) == 0 && access(folder, F_OK) < 0;
+}
+
 static int copy(struct index_writer *w, uid_t owner, const char *database)
 {
+	CLEANUP(claim_release) struct claim claim = {.fd = -1};
+	bool is_vacant = !*database && claim_vacant(w, owner, &claim);
 	int r = node_index_copy(w->node, owner, database);
 
+	if (r == 0 && is_vacant)
+		(void)node_index_drop(w->node, owner); /* else the next start of the service does */
 	if (r < 0)
 		say_error(w, owner, r);
 	else
@@ -96,7 +127,8 @@ static void hear(struct index_writer *w)
 
 	while ((r = channel_receive(w->channel, &message, &fd)) != -EAGAIN) {
 		if (r == 1 && message.kind == CHANNEL_QUESTION && fd >= 0)
-			index_answer(node_index_rows(w->node), message.number, fd);
+			index_answer(node_index_rows(w->node), node_index_folder(w->node),
+				message.number, fd);
 		close_p(&fd);
 		fd = -1;
 		if (r == 0) {

@@ -8,6 +8,7 @@
 
 #include "collectord/channel/channel.h"
 #include "collectord/channel/ledger.h"
+#include "collectord/service/container.h"
 #include "collectord/supervisor/limits.h"
 #include "collectord/supervisor/supervisor.h"
 
@@ -27,7 +28,8 @@ enum worker_state {
 struct kept {
 	struct kept *next;
 	int fd;	       /* -1: dropped, but the service manager still has to be told */
-	bool is_known; /* the service manager holds it */
+	bool is_known; /* the service manager holds it, ... */
+	bool is_own;   /* ... or will not, since it holds enough of this tenant's */
 	char name[CHANNEL_NAME_BYTES];
 };
 
@@ -35,6 +37,7 @@ struct kept {
 struct worker {
 	struct worker *next;
 	uid_t owner;
+	char container[CONTAINER_NAME_BYTES]; /* "": none, or not known yet */
 	enum worker_state state;
 	pid_t pid;
 	int channel; /* -1: none */
@@ -62,6 +65,7 @@ struct worker {
 	uint64_t backoff_ns;
 	struct kept *kept;
 	unsigned n_kept;
+	unsigned n_passed; /* those of them that the service manager holds or is to hold */
 };
 
 struct acceptor {
@@ -88,7 +92,8 @@ struct supervisor {
 	struct ledger *ledger;
 	int signal_fd;
 	struct worker *workers;
-	unsigned n_workers; /* that have a process */
+	unsigned n_workers;	   /* that have a process */
+	unsigned n_kept, n_passed; /* sums over all of them */
 	struct acceptor acceptors[ACCEPTORS_MAX];
 	unsigned next_hanging; /* the place that is reused when all are taken */
 	uint64_t acceptor_retry_ns;
@@ -98,6 +103,7 @@ struct supervisor {
 		watchdog_ns; /* interval of the watchdog messages to the service manager; 0: none */
 	uint64_t fed_ns;
 	uint64_t watched_ns; /* last time that the workers were checked, and ... */
+	uint64_t aged_ns;    /* last time that workers were started for old sessions */
 	uint64_t awake_ns;   /* ... since when the checks were on time */
 	bool has_unsaid;     /* the service manager was busy */
 	bool is_stopping;
@@ -134,8 +140,9 @@ int workers_find_left(struct supervisor *s);
 /* Starts the workers that are wanted or marked for a start, within the limits. */
 void workers_start(struct supervisor *s);
 
-/* An acceptor requests the door of @owner. */
-void workers_want_door(struct supervisor *s, struct acceptor *acceptor, uid_t owner);
+/* An acceptor requests the door of the tenant that @message names. */
+void workers_want_door(
+	struct supervisor *s, struct acceptor *acceptor, const struct channel_message *message);
 
 /*
  * Tracks the rounds that acceptors confirm: acceptor @index has confirmed one; a new acceptor is
@@ -151,7 +158,10 @@ void workers_hear(struct supervisor *s, struct worker *worker);
 /* Returns false if @pid is not a worker. */
 bool workers_ended(struct supervisor *s, pid_t pid, int status);
 
-/* Kills the workers that show no sign of life. */
+/* True if closed sessions are removed by age. */
+bool workers_age(const struct supervisor *s);
+
+/* Kills the workers that show no sign of life, and starts those that are due. */
 void workers_watch(struct supervisor *s, uint64_t now_ns);
 
 /* Has the workers read the configuration again. A new worker has s->config. */
@@ -186,7 +196,7 @@ void keeper_keep(
 void keeper_drop(struct supervisor *s, struct worker *worker, const char *name);
 /* Sends again what the service manager was too busy to take. */
 void keeper_retry(struct supervisor *s);
-void keeper_free(struct worker *worker);
+void keeper_free(struct supervisor *s, struct worker *worker);
 
 /* ---- indexer.c -------------------------------------------------------------------------- */
 
@@ -212,10 +222,11 @@ void indexer_kill(struct supervisor *s);
 struct index;
 
 /*
- * Sends a SessionsReply to @fd with the sessions in @index, the index of the node, that were closed
- * since @since_realtime_ns, and those that were removed.
+ * Sends a SessionsReply to @fd with the sessions in @index, the index of the node whose databases
+ * lie below @store (node_index_folder()), that were closed since @since_realtime_ns, and those that
+ * were removed.
  */
-void index_answer(struct index *index, uint64_t since_realtime_ns, int fd);
+void index_answer(struct index *index, const char *store, uint64_t since_realtime_ns, int fd);
 
 /* ---- index_writer.c --------------------------------------------------------------------- */
 

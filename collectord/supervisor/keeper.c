@@ -37,12 +37,40 @@ static bool pass_on(struct supervisor *s, const struct worker *worker, const str
 	return r != -EAGAIN;
 }
 
+/* Tenants that have many leave room for those that have few. */
+static bool may_keep(const struct supervisor *s, const struct worker *worker)
+{
+	return worker->n_kept < KEPT_LEAST ||
+	       (worker->n_kept < KEPT_TENANT_MAX && s->n_kept < KEPT_ALL_MAX);
+}
+
+static bool may_pass(const struct supervisor *s, const struct worker *worker)
+{
+	return worker->n_passed < KEPT_PASSED_LEAST || s->n_passed < KEPT_PASSED_MAX;
+}
+
+static void count_passed(struct supervisor *s, struct worker *worker, int by)
+{
+	worker->n_passed += (unsigned)by;
+	s->n_passed += (unsigned)by;
+}
+
+static void forget(struct supervisor *s, struct worker *worker, struct kept *kept)
+{
+	close(kept->fd);
+	kept->fd = -1;
+	worker->n_kept--;
+	s->n_kept--;
+	if (!kept->is_own)
+		count_passed(s, worker, -1);
+}
+
 void keeper_keep(
 	struct supervisor *s, struct worker *worker, int fd, const char *name, bool is_known)
 {
 	struct kept *kept;
 
-	if (fd < 0 || *find(worker, name) || worker->n_kept >= KEPT_TENANT_MAX) {
+	if (fd < 0 || *find(worker, name) || !may_keep(s, worker)) {
 		if (fd >= 0)
 			close(fd);
 		return;
@@ -52,10 +80,17 @@ void keeper_keep(
 		close(fd);
 		return;
 	}
-	*kept = (struct kept){.next = worker->kept, .fd = fd, .is_known = is_known};
+	*kept = (struct kept){.next = worker->kept,
+		.fd = fd,
+		.is_known = is_known,
+		.is_own = !is_known && !may_pass(s, worker)};
 	strncpy(kept->name, name, sizeof(kept->name) - 1);
 	worker->kept = kept;
 	worker->n_kept++;
+	s->n_kept++;
+	if (kept->is_own)
+		return;
+	count_passed(s, worker, 1);
 	if (!is_known)
 		kept->is_known = pass_on(s, worker, kept);
 }
@@ -66,10 +101,8 @@ void keeper_drop(struct supervisor *s, struct worker *worker, const char *name)
 
 	if (!kept)
 		return;
-	close(kept->fd);
-	kept->fd = -1;
-	worker->n_kept--;
-	if (!pass_on(s, worker, kept))
+	forget(s, worker, kept);
+	if (!kept->is_own && !pass_on(s, worker, kept))
 		return;
 	*at = kept->next;
 	free(kept);
@@ -78,7 +111,7 @@ void keeper_drop(struct supervisor *s, struct worker *worker, const char *name)
 static void retry_of(struct supervisor *s, struct worker *worker)
 {
 	for (struct kept **at = &worker->kept, *kept; (kept = *at);) {
-		if (kept->fd >= 0 && !kept->is_known)
+		if (kept->fd >= 0 && !kept->is_known && !kept->is_own)
 			kept->is_known = pass_on(s, worker, kept);
 		if (kept->fd < 0 && pass_on(s, worker, kept)) {
 			*at = kept->next;
@@ -98,13 +131,13 @@ void keeper_retry(struct supervisor *s)
 		retry_of(s, w);
 }
 
-void keeper_free(struct worker *worker)
+void keeper_free(struct supervisor *s, struct worker *worker)
 {
 	while (worker->kept) {
 		struct kept *next = worker->kept->next;
 
 		if (worker->kept->fd >= 0)
-			close(worker->kept->fd);
+			forget(s, worker, worker->kept);
 		free(worker->kept);
 		worker->kept = next;
 	}

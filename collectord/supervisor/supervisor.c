@@ -152,7 +152,9 @@ static int next_tick_ms(const struct supervisor *s)
 	}
 	if (s->is_stopping || s->has_unsaid || has_waiting || is_closing(s))
 		return BUSY_TICK_MS;
-	return watchdog_ms(s, s->n_workers || is_unlisted ? TICK_MS : -1);
+	if (s->n_workers || is_unlisted)
+		return watchdog_ms(s, TICK_MS);
+	return watchdog_ms(s, workers_age(s) ? (int)(AGES_NS / 1000000ull) : -1);
 }
 
 static void tick(struct supervisor *s)
@@ -236,6 +238,7 @@ int supervisor_run(const struct config *config, struct listen_sockets *sockets, 
 		.work = work,
 		.reserve = reserve,
 		.since_realtime_ns = clock_realtime_ns(),
+		.aged_ns = clock_monotonic_ns(), /* workers_find_left() starts them all */
 		.signal_fd = -1,
 		.indexer = {.channel = -1},
 		.watchdog_ns = notify_watchdog_us() * 1000 / 3,

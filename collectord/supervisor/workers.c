@@ -13,6 +13,7 @@
 
 #include "collectord/service/config.h"
 #include "collectord/service/container.h"
+#include "collectord/service/limit_options.h"
 #include "collectord/service/listen.h"
 #include "collectord/service/log.h"
 #include "collectord/service/notify.h"
@@ -25,6 +26,14 @@
 static bool is_running(const struct worker *worker)
 {
 	return worker->state != WORKER_NONE && worker->state != WORKER_STUCK;
+}
+
+/* What a line calls the tenant, valid until the next call. */
+static const char *words(const struct worker *worker)
+{
+	static char text[CONTAINER_WORDS_BYTES];
+
+	return container_words(worker->owner, worker->container, text);
 }
 
 static int tell(const struct worker *worker, enum channel_kind kind, uint64_t number, int fd)
@@ -89,6 +98,20 @@ struct worker *workers_find(struct supervisor *s, uid_t owner)
 	return worker;
 }
 
+/* Returns false if the name of the file is not @prefix and the number of a tenant. */
+static bool parse_name(const char *name, const char *prefix, uid_t *ret)
+{
+	size_t bytes = strlen(prefix);
+	unsigned long number;
+	char *end;
+
+	if (strncmp(name, prefix, bytes) != 0 || name[bytes] < '0' || name[bytes] > '9')
+		return false;
+	number = strtoul(name + bytes, &end, 10);
+	*ret = (uid_t)number;
+	return !*end && number < UINT32_MAX;
+}
+
 int workers_find_left(struct supervisor *s)
 {
 	DIR *store = opendir(s->config->store_path);
@@ -97,15 +120,16 @@ int workers_find_left(struct supervisor *s)
 	if (!store)
 		return -errno;
 	while ((entry = readdir(store))) {
-		char *end;
-		unsigned long uid = strtoul(entry->d_name, &end, 10);
-		struct worker *worker;
+		struct worker *worker = NULL;
+		uid_t uid;
 
-		if (end == entry->d_name || *end || uid >= UINT32_MAX)
-			continue;
-		worker = workers_find(s, container_is_tenant((uid_t)uid)
-						 ? (uid_t)uid
-						 : subuids_owner(s->config->subuids, (uid_t)uid));
+		if (parse_name(entry->d_name, "", &uid))
+			worker = workers_find(s, container_is_tenant(uid)
+							 ? uid
+							 : subuids_owner(s->config->subuids, uid));
+		else if (parse_name(entry->d_name, ".index-", &uid) && container_is_tenant(uid))
+			/* Nothing is stored: the index writer is told of it, and removes it. */
+			(void)workers_find(s, uid);
 		if (worker)
 			worker->is_to_start = true;
 	}
@@ -157,7 +181,7 @@ static int make_door(struct worker *worker)
 
 	if (worker->door >= 0)
 		return 0;
-	r = channel_pair(pair);
+	r = channel_door(pair);
 	if (r < 0)
 		return r;
 	worker->door = pair[0];
@@ -237,7 +261,7 @@ static void refuse(struct supervisor *s, struct worker *worker, const char *why)
 	const struct channel_message message = {.kind = CHANNEL_NO_DOOR, .owner = worker->owner};
 
 	if (!worker->has_been_told)
-		log_warning("uid %u is not served now: %s", worker->owner, why);
+		log_warning("%s is not served now: %s", words(worker), why);
 	worker->has_been_told = worker->was_refused = true;
 	worker->is_wanted = false;
 	(void)acceptors_tell(s, &message, -1);
@@ -337,16 +361,21 @@ void workers_start(struct supervisor *s)
 
 /* ---- messages of acceptors --------------------------------------------------------------- */
 
-void workers_want_door(struct supervisor *s, struct acceptor *acceptor, uid_t owner)
+void workers_want_door(
+	struct supervisor *s, struct acceptor *acceptor, const struct channel_message *message)
 {
-	struct worker *worker = workers_find(s, owner);
-	const struct channel_message no_door = {.kind = CHANNEL_NO_DOOR, .owner = owner};
+	struct worker *worker = workers_find(s, message->owner);
+	const struct channel_message no_door = {.kind = CHANNEL_NO_DOOR, .owner = message->owner};
+	char text[CONTAINER_WORDS_BYTES];
 
 	if (!worker) {
-		log_peer("uid %u is not served: too many users", owner);
+		log_peer("%s is not served: too many users",
+			container_words(message->owner, message->name, text));
 		(void)channel_send(acceptor->channel, &no_door, -1);
 		return;
 	}
+	if (!worker->container[0])
+		strcpy(worker->container, message->name);
 	worker->is_wanted = true;
 	if (worker->state == WORKER_STUCK)
 		refuse(s, worker, "its worker does not end");
@@ -433,6 +462,7 @@ static void introduce(struct supervisor *s, struct worker *asker, uint64_t numbe
 		struct channel_message message = {
 			.kind = CHANNEL_ANSWERER, .owner = w->owner, .number = number};
 
+		strcpy(message.name, w->container);
 		if (!is_running(w) || w->state == WORKER_GOING)
 			continue;
 		end.owner++;
@@ -487,6 +517,8 @@ static void take_message(
 {
 	switch (message->kind) {
 	case CHANNEL_READY:
+		if (message->name[0])
+			strcpy(worker->container, message->name);
 		if (worker->state == WORKER_STARTING)
 			worker->state = WORKER_READY;
 		workers_start(s);
@@ -572,12 +604,12 @@ static void hear_out(struct supervisor *s, struct worker *worker)
 static void say_end(const struct worker *worker, int status)
 {
 	if (worker->state == WORKER_STUCK)
-		log_info("uid %u: its worker, which was given up, has ended", worker->owner);
+		log_info("%s: its worker, which was given up, has ended", words(worker));
 	else if (WIFSIGNALED(status))
-		log_warning("uid %u: its worker was killed by signal %d: %s", worker->owner,
+		log_warning("%s: its worker was killed by signal %d: %s", words(worker),
 			WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else if (WEXITSTATUS(status))
-		log_warning("uid %u: its worker ended with %d", worker->owner, WEXITSTATUS(status));
+		log_warning("%s: its worker ended with %d", words(worker), WEXITSTATUS(status));
 }
 
 bool workers_ended(struct supervisor *s, pid_t pid, int status)
@@ -644,6 +676,20 @@ void workers_reload(struct supervisor *s)
 	}
 }
 
+bool workers_age(const struct supervisor *s)
+{
+	return s->config->limits.keep_s && s->config->limits.keep_s != LIMIT_UNSET;
+}
+
+static void start_for_old(struct supervisor *s, uint64_t now_ns)
+{
+	if (!workers_age(s) || now_ns - s->aged_ns < AGES_NS)
+		return;
+	s->aged_ns = now_ns;
+	for (struct worker *w = s->workers; w; w = w->next)
+		w->is_to_start |= w->state == WORKER_NONE && atomic_load(&w->page->closed);
+}
+
 void workers_watch(struct supervisor *s, uint64_t now_ns)
 {
 	/*
@@ -662,9 +708,10 @@ void workers_watch(struct supervisor *s, uint64_t now_ns)
 			beat_ns = s->awake_ns;
 		if (!is_running(w) || now_ns <= beat_ns || now_ns - beat_ns <= GIVE_UP_NS)
 			continue;
-		log_error("uid %u: its worker does not answer: it is given up", w->owner);
+		log_error("%s: its worker does not answer: it is given up", words(w));
 		give_up(s, w);
 	}
+	start_for_old(s, now_ns);
 	workers_start(s);
 }
 
@@ -688,9 +735,9 @@ void workers_give_up(struct supervisor *s)
 	for (struct worker *w = s->workers; w; w = w->next) {
 		if (!is_running(w))
 			continue;
-		log_error("uid %u: its worker does not end and is given up: what it had not "
+		log_error("%s: its worker does not end and is given up: what it had not "
 			  "committed lies in the recorders",
-			w->owner);
+			words(w));
 		give_up(s, w);
 	}
 }
@@ -701,7 +748,7 @@ void workers_done(struct supervisor *s)
 		struct worker *next = s->workers->next;
 
 		shut(s->workers);
-		keeper_free(s->workers);
+		keeper_free(s, s->workers);
 		free(s->workers);
 		s->workers = next;
 	}

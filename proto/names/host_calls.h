@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * The HIP functions that mode `hip` records, once: librtl-calls.so makes its wrappers from this
+ * The HIP functions that mode `hip` records, and what mode `barriers` does, once: librtl-calls.so makes its wrappers from this
  * table, the daemon the names of functions and arguments, a test compares it with the installed
  * headers. Append only within a release: the position is the wire's (HostCalls.api), and a shim
  * and its collector may be of different builds of one version only.
@@ -230,7 +230,25 @@
 	HOST_CALLS_LAUNCH(X) HOST_CALLS_COPY(X) HOST_CALLS_SET(X) HOST_CALLS_MEMORY(X) \
 	HOST_CALLS_STREAM(X) HOST_CALLS_GRAPH(X) HOST_CALLS_OTHER(X)
 
-#define HOST_CALLS(X) HOST_CALLS_API(X) HOST_CALLS_EXT(X) HOST_CALLS_LATER(X)
+/* What librtl-calls.so has wrappers of. */
+#define HOST_CALLS_WRAPPED(X) HOST_CALLS_API(X) HOST_CALLS_EXT(X) HOST_CALLS_LATER(X)
+
+/*
+ * What mode `barriers` records of the HSA runtime: the packets and copies that complete a signal of
+ * the program or wait for one, and the waits of its threads. queue: as in rtl_shape; dispatches: how
+ * many came before in the queue, with a dispatch itself among them; copy: number in rtl_copy_base.
+ */
+#define HOST_CALLS_HSA(X) \
+	X(hsa_kernel_dispatch_packet, (UINT, queue), (WIDE, dispatches), (PTR, signal)) \
+	X(hsa_barrier_and_packet, (UINT, queue), (WIDE, dispatches), (PTR, signal), (PTR, dep0), \
+		(PTR, dep1), (PTR, dep2), (PTR, dep3), (PTR, dep4)) \
+	X(hsa_barrier_or_packet, (UINT, queue), (WIDE, dispatches), (PTR, signal), (PTR, dep0), \
+		(PTR, dep1), (PTR, dep2), (PTR, dep3), (PTR, dep4)) \
+	X(hsa_amd_memory_async_copy, (WIDE, copy), (PTR, signal), (PTR, dep0), (PTR, dep1), \
+		(PTR, dep2), (PTR, dep3), (PTR, dep4)) \
+	X(hsa_signal_wait, (PTR, signal))
+
+#define HOST_CALLS(X) HOST_CALLS_WRAPPED(X) HOST_CALLS_HSA(X)
 
 /*
  * C++ declarations without extern "C", so their symbols are mangled; newer runtimes may have the

@@ -11,6 +11,8 @@ const struct mode modes[] = {
 		"standard, the GPU times of copies, and launches of graphs"},
 	{"hip", OWN_SIGNAL_TIMES | HOST_CALLS | GRAPH_CALLS,
 		"standard, and the HIP and RCCL calls of the host"},
+	{"barriers", OWN_SIGNAL_TIMES | COPY_TIMES | SIGNAL_EDGES,
+		"standard, the GPU times of copies, and what waits for what, for rtl whatif"},
 	{"all", OWN_SIGNAL_TIMES | COPY_TIMES | HOST_CALLS | GRAPH_CALLS, "full and hip together"},
 	{"off", MODE_OFF, "record nothing"},
 	{NULL, 0, NULL},

@@ -14,6 +14,7 @@ enum mode_capability {
 	HOST_CALLS = 1u << 2, /* HIP and RCCL calls on the host */
 	GRAPH_CALLS =
 		1u << 3, /* HIP's calls about graphs alone, where HOST_CALLS does not say all */
+	SIGNAL_EDGES = 1u << 4, /* which packets, copies and threads wait for which signals */
 };
 
 struct mode {

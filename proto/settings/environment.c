@@ -15,7 +15,7 @@
 enum variable_key { MODE, FRONT_END, RINGS, THREAD, DEBUG, EXIT_MS, RANK, LOCAL_RANK };
 
 const struct variable variables[] = {
-	[MODE] = {"RTL_MODE", "lite, standard, full, hip, all or off",
+	[MODE] = {"RTL_MODE", "lite, standard, full, hip, barriers, all or off",
 		"recording as " MODE_DEFAULT},
 	[FRONT_END] = {"RTL_FRONT_END", "auto, shadow, intercept or none",
 		"it is chosen as without it"},

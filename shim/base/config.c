@@ -10,7 +10,7 @@
 
 const struct config_variable config_variables[] = {
 	{"RTL_SOCKET", "path of the collector's socket"},
-	{"RTL_MODE", "what to record: lite, standard, full, hip, all or off"},
+	{"RTL_MODE", "what to record: lite, standard, full, hip, barriers, all or off"},
 	{"RTL_FRONT_END", "how queues are followed: auto, shadow, intercept or none"},
 	{"RTL_RINGS", "rings in a GPU's memory: host (made in host memory) or keep"},
 	{VARIABLE_RINGS_MOVED, "of rtl run: by which variables it has moved rings, hsa and clr"},

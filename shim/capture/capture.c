@@ -73,7 +73,7 @@ int capture_new(const struct recorder_identity *identity, const struct capture_h
 		c->hsa.symbols = &no_symbol;
 		c->hsa.symbols_mask = 0;
 	}
-	c->is_careful = hsa->count_unlinked;
+	c->is_careful = hsa->count_unlinked || hsa->packet_note;
 	r = recorder_create(identity, &c->recorder);
 	if (r == 0)
 		r = memory_get(c);

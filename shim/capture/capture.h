@@ -22,6 +22,17 @@
 
 #define CACHE_LINE_BYTES 64u
 
+/* A packet that completes a signal of the program or waits for signals. */
+struct packet_note {
+	unsigned type;	     /* HSA_PACKET_TYPE_* */
+	uint32_t queue;	     /* number of its block in the recorder */
+	uint32_t tid;	     /* of the submitting thread; 0: unknown */
+	uint64_t dispatches; /* of the queue, up to this packet */
+	uint64_t submit_ns;
+	uint64_t signal;	 /* 0: none */
+	const hsa_signal_t *dep; /* the five of a barrier packet; NULL: none */
+};
+
 /*
  * Functions and settings that the capture path gets from the runtime and from the rest of the shim.
  */
@@ -79,6 +90,8 @@ struct capture_hsa {
 	bool leave_own_signals;
 	/* Mode hip: a dispatch by a thread that is in no host call is counted. */
 	bool count_unlinked;
+	/* Mode barriers; hot, lock-free. NULL: not asked for. */
+	void (*packet_note)(const struct packet_note *note);
 };
 
 struct capture;

@@ -188,7 +188,8 @@ struct capture {
 	_Atomic uint32_t has_unwatched;
 	_Atomic uint32_t has_late; /* a signal fired before its times were there */
 
-	_Atomic uint32_t is_careful; /* dispatches take the long way (is_stopped, count_unlinked) */
+	/* Dispatches take the long way (is_stopped, count_unlinked, packet_note). */
+	_Atomic uint32_t is_careful;
 	_Atomic uint32_t is_stopped;
 	/*
 	 * Held during each pass of the harvester, the only one that accesses the runtime's memory.

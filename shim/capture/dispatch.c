@@ -263,6 +263,13 @@ static __attribute__((noinline)) uint64_t dispatch_numbered(struct dispatch_batc
 	packet_grid(packet, slot->grid);
 	injected = slot_choose_signal(batch, ref, packet, signal, how);
 	slot_hand_over(q, slot, slot_private_of(c, ref), ref);
+	if (signal && c->hsa.packet_note)
+		c->hsa.packet_note(&(struct packet_note){.type = HSA_PACKET_TYPE_KERNEL_DISPATCH,
+			.queue = q->index,
+			.tid = origin->context.tid & ~ORIGIN_IN_REGION,
+			.dispatches = seq + 1,
+			.submit_ns = batch->submit_ns,
+			.signal = signal});
 	return injected;
 }
 
@@ -360,9 +367,32 @@ uint64_t dispatch_packet(struct dispatch_batch *batch, const hsa_kernel_dispatch
 	return dispatch_fast_injected(batch, packet, origin);
 }
 
-void dispatch_other(struct dispatch_batch *batch, uint64_t signal)
+/* Called for barrier packets, whose field @dep is in the same place. */
+static __attribute__((noinline, cold)) void barrier_note(struct dispatch_batch *batch,
+	const hsa_kernel_dispatch_packet_t *packet, uint64_t signal, uint32_t tid)
+{
+	unsigned type = packet_type(packet->header);
+	struct capture_queue *q = batch->queue;
+
+	if (type != HSA_PACKET_TYPE_BARRIER_AND && type != HSA_PACKET_TYPE_BARRIER_OR)
+		return;
+	if (!submit_time_read(batch, &q->ticks))
+		batch->submit_ns = ticks_read_ns(&q->ticks);
+	batch->capture->hsa.packet_note(&(struct packet_note){.type = type,
+		.queue = q->index,
+		.tid = tid & ~ORIGIN_IN_REGION,
+		.dispatches = recorder_queue_value(q->block, RTL_Q_dispatched),
+		.submit_ns = batch->submit_ns,
+		.signal = signal,
+		.dep = ((const hsa_barrier_and_packet_t *)(const void *)packet)->dep_signal});
+}
+
+void dispatch_other(struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet,
+	uint64_t signal, uint32_t tid)
 {
 	recorder_count_queue(batch->queue->block, RTL_Q_skipped_not_kernel, 1);
+	if (__builtin_expect(batch->capture->hsa.packet_note != NULL, 0))
+		barrier_note(batch, packet, signal, tid);
 	/* A barrier packet that completes with a watched signal overwrites the times in it. */
 	dispatch_signal_used(batch->capture, false, signal);
 }

@@ -79,8 +79,9 @@ static inline void dispatch_skip(
 		dispatch_signal_used(c, is_dispatch, signal);
 }
 
-/* Handles a packet that is no dispatch. */
-void dispatch_other(struct dispatch_batch *batch, uint64_t signal);
+/* Handles a packet that is no dispatch. @signal as above; @tid submitted it, 0 if unknown. */
+void dispatch_other(struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet,
+	uint64_t signal, uint32_t tid);
 
 /* Called before the packets become visible to the device. */
 void dispatch_end(struct dispatch_batch *batch);

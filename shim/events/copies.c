@@ -9,6 +9,7 @@
 #include "proto/recorder/layout.h"
 #include "shim/capture/tables/copy_times.h"
 #include "shim/events/events.h"
+#include "shim/events/signal_edges.h"
 #include "shim/base/gate.h"
 #include "shim/base/thread.h"
 
@@ -132,6 +133,8 @@ static bool copy_record(const struct copy *copy)
 	call->arg[RTL_COPY_ARG_TARGET] = (uint64_t)(int64_t)copy->target;
 	call->arg[RTL_COPY_ARG_ENGINE] = copy->engine;
 	event_call_publish(call);
+	if (signal_edges_are_recorded())
+		signal_edge_of_copy(copy);
 	return true;
 }
 

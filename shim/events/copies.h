@@ -34,6 +34,8 @@ struct copy {
 	uint64_t bytes;
 	uint32_t engine;
 	hsa_signal_t completion;
+	uint32_t deps; /* signals that it waits for; set by the hook */
+	const hsa_signal_t *dep;
 	/* The rest is set by copy_begin(). */
 	uint64_t id;
 	uint64_t submit_ns;

@@ -451,6 +451,8 @@ static hsa_status_t hook_hsa_amd_memory_async_copy(void *dst, hsa_agent_t dst_ag
 		return REAL(hsa_amd_memory_async_copy)(
 			dst, dst_agent, src, src_agent, bytes, num_dep, dep, completion);
 	copy = copy_linear(RTL_COPY_ASYNC, dst, dst_agent, src, src_agent, bytes, completion);
+	copy.deps = num_dep;
+	copy.dep = dep;
 	copy_begin(&copy);
 	status = REAL(hsa_amd_memory_async_copy)(
 		dst, dst_agent, src, src_agent, bytes, num_dep, dep, completion);
@@ -470,6 +472,8 @@ static hsa_status_t hook_hsa_amd_memory_async_copy_on_engine(void *dst, hsa_agen
 			bytes, num_dep, dep, completion, engine, force);
 	copy = copy_linear(RTL_COPY_ON_ENGINE, dst, dst_agent, src, src_agent, bytes, completion);
 	copy.engine = engine;
+	copy.deps = num_dep;
+	copy.dep = dep;
 	copy_begin(&copy);
 	status = REAL(hsa_amd_memory_async_copy_on_engine)(
 		dst, dst_agent, src, src_agent, bytes, num_dep, dep, completion, engine, force);
@@ -489,6 +493,8 @@ static hsa_status_t hook_hsa_amd_memory_async_copy_rect(const hsa_pitched_ptr_t 
 		return REAL(hsa_amd_memory_async_copy_rect)(dst, dst_offset, src, src_offset, range,
 			copy_agent, direction, num_dep, dep, completion);
 	copy = copy_rect(dst, src, range, copy_agent, direction, completion);
+	copy.deps = num_dep;
+	copy.dep = dep;
 	copy_begin(&copy);
 	status = REAL(hsa_amd_memory_async_copy_rect)(dst, dst_offset, src, src_offset, range,
 		copy_agent, direction, num_dep, dep, completion);

@@ -15,6 +15,7 @@
 #include "shim/hsa/debug.h"
 #include "shim/send/connect.h"
 #include "shim/events/events.h"
+#include "shim/events/signal_edges.h"
 #include "shim/base/gate.h"
 #include "shim/capture/ends.h"
 #include "shim/capture/harvest.h"
@@ -140,6 +141,7 @@ static int shim_capture_create(struct shim *s)
 		.signal_is_ipc = signal_is_ipc,
 		.leave_own_signals = !config_has(OWN_SIGNAL_TIMES),
 		.count_unlinked = config_has(HOST_CALLS),
+		.packet_note = config_has(SIGNAL_EDGES) ? signal_edge_of_packet : NULL,
 		.expects_no_queues = !s->front_ends.first,
 		.reads_packets_back = packets_are_read_back,
 	};

@@ -3,9 +3,11 @@
 
 #include <stdlib.h>
 
+#include "proto/base/clock.h"
 #include "shim/capture/capture.h"
 #include "shim/capture/ends.h"
 #include "shim/capture/front_ends/shadow.h"
+#include "shim/events/signal_edges.h"
 #include "shim/load/hooks.h"
 
 /* Written in OnLoad before the wrappers are in any table. */
@@ -24,14 +26,24 @@ __attribute__((noinline)) void waits_record_ends(void)
 
 /*
  * Called before a wait. If this thread has abandoned a walk, the kernel that it waits for would
- * never start.
+ * never start. Returns when the wait begins if that is to be recorded, else 0.
  */
-static __attribute__((noinline)) void waits_begin(void)
+static __attribute__((noinline)) uint64_t waits_begin(void)
 {
 	struct capture *capture = hooks_capture();
 
-	if (capture && !capture_is_pass_through(capture))
-		shadow_find_left(capture);
+	if (!capture || capture_is_pass_through(capture))
+		return 0;
+	shadow_find_left(capture);
+	return signal_edges_are_recorded() ? clock_boottime_ns() : 0;
+}
+
+/* Called after a wait for @signal that was successful; @start_ns as waits_begin() returned it. */
+static __attribute__((noinline)) void waits_end(hsa_signal_t signal, uint64_t start_ns)
+{
+	waits_record_ends();
+	if (start_ns)
+		signal_edge_of_wait(signal, start_ns);
 }
 
 /* ---- loads that return the value of an end --------------------------------------------- */
@@ -72,12 +84,12 @@ static bool is_met(
 		hsa_signal_condition_t condition, hsa_signal_value_t compared_to,                  \
 		uint64_t timeout_hint, hsa_wait_state_t wait_hint)                                 \
 	{                                                                                          \
-		hsa_signal_value_t value;                                                          \
+		uint64_t start_ns = waits_begin();                                                 \
+		hsa_signal_value_t value =                                                         \
+			REAL(name)(signal, condition, compared_to, timeout_hint, wait_hint);       \
                                                                                                    \
-		waits_begin();                                                                     \
-		value = REAL(name)(signal, condition, compared_to, timeout_hint, wait_hint);       \
 		if (is_met(condition, value, compared_to))                                         \
-			waits_record_ends();                                                       \
+			waits_end(signal, start_ns);                                               \
 		return value;                                                                      \
 	}
 
@@ -91,7 +103,7 @@ HOOK_WAIT(hsa_signal_wait_scacquire)
 	{                                                                                          \
 		hsa_status_t status;                                                               \
                                                                                                    \
-		waits_begin();                                                                     \
+		(void)waits_begin();                                                               \
 		status = REAL(name)(group, conditions, values, wait_hint, signal, value);          \
 		waits_record_ends();                                                               \
 		return status;                                                                     \
@@ -100,23 +112,26 @@ HOOK_WAIT(hsa_signal_wait_scacquire)
 HOOK_GROUP_WAIT(hsa_signal_group_wait_any_scacquire)
 HOOK_GROUP_WAIT(hsa_signal_group_wait_any_relaxed)
 
-#define HOOK_WAIT_SEVERAL(name)                                                                    \
+/* @first, @end: the signals that the thread has seen. */
+#define HOOK_WAIT_SEVERAL(name, first, end)                                                        \
 	static uint32_t hook_##name(uint32_t count, hsa_signal_t *signals,                         \
 		hsa_signal_condition_t *conditions, hsa_signal_value_t *values,                    \
 		uint64_t timeout_hint, hsa_wait_state_t wait_hint, hsa_signal_value_t *satisfying) \
 	{                                                                                          \
-		uint32_t index;                                                                    \
-                                                                                                   \
-		waits_begin();                                                                     \
-		index = REAL(name)(                                                                \
+		uint64_t start_ns = waits_begin();                                                 \
+		uint32_t index = REAL(name)(                                                       \
 			count, signals, conditions, values, timeout_hint, wait_hint, satisfying);  \
-		if (index != UINT32_MAX)                                                           \
-			waits_record_ends();                                                       \
+                                                                                                   \
+		if (index == UINT32_MAX)                                                           \
+			return index;                                                              \
+		waits_record_ends();                                                               \
+		for (uint32_t i = first; start_ns && i < (end) && i < count; i++)                  \
+			signal_edge_of_wait(signals[i], start_ns);                                 \
 		return index;                                                                      \
 	}
 
-HOOK_WAIT_SEVERAL(hsa_amd_signal_wait_any)
-HOOK_WAIT_SEVERAL(hsa_amd_signal_wait_all)
+HOOK_WAIT_SEVERAL(hsa_amd_signal_wait_any, index, index + 1)
+HOOK_WAIT_SEVERAL(hsa_amd_signal_wait_all, 0, count)
 
 /* Returns when the copy is done, and what it is ordered after. */
 static hsa_status_t hook_hsa_memory_copy(void *dst, const void *src, size_t bytes)

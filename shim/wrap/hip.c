@@ -29,7 +29,7 @@
 /* Indices of all exported names. */
 #define SYMBOL_ENUM(name, ...)	   SYMBOL_##name,
 #define MANGLED_ENUM(name, symbol) SYMBOL_MANGLED_##name,
-enum symbol { HOST_CALLS(SYMBOL_ENUM) HOST_CALL_MANGLED(MANGLED_ENUM) SYMBOL_COUNT };
+enum symbol { HOST_CALLS_WRAPPED(SYMBOL_ENUM) HOST_CALL_MANGLED(MANGLED_ENUM) SYMBOL_COUNT };
 
 /*
  * Set once before main(): the capabilities of the mode. If they do not include the call, its
@@ -191,7 +191,7 @@ static uint64_t float_bits(const float *value)
 #define WRAP_PLAIN(name, ...)                                                                      \
 	int name(HOST_LIST(HOST_PARAM, __VA_ARGS__));                                              \
 	WRAP(name, SYMBOL_##name, name, __VA_ARGS__)
-HOST_CALLS(WRAP_PLAIN)
+HOST_CALLS_WRAPPED(WRAP_PLAIN)
 
 #define DECLARE_MANGLED(name, symbol) __typeof__(name) mangled_##name __asm__(symbol);
 HOST_CALL_MANGLED(DECLARE_MANGLED)
@@ -209,7 +209,7 @@ struct wrapper {
 #define WRAPPER(name, ...)	      {#name, (const void *)name, RTL_HOST_##name},
 #define WRAPPER_MANGLED(name, symbol) {symbol, (const void *)mangled_##name, RTL_HOST_##name},
 static const struct wrapper wrappers[SYMBOL_COUNT] = {
-	HOST_CALLS(WRAPPER) HOST_CALL_MANGLED(WRAPPER_MANGLED)};
+	HOST_CALLS_WRAPPED(WRAPPER) HOST_CALL_MANGLED(WRAPPER_MANGLED)};
 
 static const char *symbol_name(enum symbol symbol)
 {

@@ -84,6 +84,19 @@ def worker_of(pid, store, user):
     return None
 
 
+def acceptor_of(pid):
+    """The child of @pid that accepts connections."""
+    for path in glob.glob("/proc/[0-9]*"):
+        status = read_status(int(os.path.basename(path)))
+        if int(status.get("PPid", 0)) != pid or status["Name"].strip() != "collectord" or \
+                int(status["Threads"]) != 1:
+            continue
+        # The index writer has one thread, too.
+        if not any(os.path.realpath(fd).endswith("/index.db") for fd in glob.glob(path + "/fd/*")):
+            return int(status["Pid"])
+    return None
+
+
 class Tenant(Database):
     """One rank of @uid, in a session of its own."""
 

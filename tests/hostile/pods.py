@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Two pods whose root is the host's root, the root of the host, and a user who builds a cgroup that is
-called like a pod's: neither pod is shown what the other has, or root; root is shown all; the user
-stays that user.
+called like a pod's: neither pod is shown what the other has, or root; root is shown all, and of which
+pod it is; the user stays that user. What the store has of a pod goes with its last session.
 
 usage: pods.py --build DIR
 """
 import contextlib
 import glob
 import os
+import re
 import signal
 import socket
 import sqlite3
 
 import wire
-from neighbours import read_status, workers_of
+from neighbours import acceptor_of, workers_of
 from node import DEADLINE_S, fail, reap, told, wait_for
 from service import Supervised, User, run
 
@@ -82,19 +83,19 @@ def check_sight(service, pods, fake, names):
     every = {(0, name) for name in names - {fake.name}} | {(PLAIN.uid, fake.name)}
     if jobs(service) != every:
         fail("root is shown %s" % jobs(service))
+    check_names(service, pods)
 
 
-def acceptor_of(pid):
-    for path in glob.glob("/proc/[0-9]*"):
-        status = read_status(int(os.path.basename(path)))
-        if int(status.get("PPid", 0)) != pid or status["Name"].strip() != "collectord" or \
-                int(status["Threads"]) != 1:
-            continue
-        # The index writer has one thread, too.
-        if not any(os.readlink(fd).endswith("/index.db") for fd in glob.glob(path + "/fd/*")):
-            return int(status["Pid"])
-    fail("there is no acceptor")
-    return None
+def check_names(service, pods):
+    """rtl ls of root says of which pod a session is."""
+    pods_of = {pod.name: name for pod, name in zip(pods, IDS)}
+    for all_of_uid in service.sessions().values():
+        for session in all_of_uid:
+            if session["container"] != pods_of.get(session["job"]):
+                fail("%s is of container %s" % (session["job"], session["container"]))
+    said = service.rtl(None, "ls", "--socket", service.socket).stdout
+    if said.count(" in container " + IDS[0][:12]) != len(pods):  # of both, as their names begin alike
+        fail("rtl ls does not name the pods: " + said)
 
 
 def check_gone(service, pid, pod, frame):
@@ -185,8 +186,72 @@ def pods_and_others(service, pods, fake, root):
         os.kill(pid, signal.SIGKILL)
     wait_for("the workers to end", lambda: jobs(service) and len(jobs(service)) == len(users))
     check_sight(service, pods, fake, names)
+    numbers = [number_of(service, pod) for pod in pods]
     supervised.stop()
-    print("two pods of uid 0, root and a user with a cgroup like a pod's: each is shown its own, root all")
+    check_lines(service)
+    check_leaving(service, supervised, pods, numbers)
+    print("two pods of uid 0, root and a user with a cgroup like a pod's: each is shown its own, root all; "
+          "a pod whose last session was removed has nothing in the store")
+
+
+def check_lines(service):
+    with open(service.log.name, encoding="utf-8", errors="replace") as log:
+        lines = log.read()
+    for name in IDS:
+        for said in (": session ", ": its worker was killed by signal 9"):
+            if not re.search(r"container %s \([34]\d{9}\)%s" % (name, said), lines):
+                fail("no line says of container %s%s" % (name, said))
+
+
+def number_of(service, pod):
+    """What the folder of the pod is called."""
+    database, = [s["database"] for all in service.sessions().values() for s in all if s["job"] == pod.name]
+    return database.split("/")[-3]
+
+
+def left_of(service, number):
+    return sorted(os.path.basename(path) for name in (number, ".*-%s*" % number)
+                  for path in glob.glob(os.path.join(service.store, name)))
+
+
+def make_old(service, number):
+    with contextlib.closing(sqlite3.connect("%s/.index-%s" % (service.store, number))) as index:
+        index.execute("UPDATE session SET end_realtime_ns = 1000")
+        index.commit()
+
+
+def check_leaving(service, supervised, pods, numbers):
+    """The service has ended. A pod's only session grows old; worker and service die on the way."""
+    def removed():
+        return sum(s["state"] == "removed" for all in service.sessions().values() for s in all)
+
+    for rounds, point in enumerate((None, "container_uids_removed", "container_unnamed"), 1):
+        make_old(service, numbers[0])
+        supervised.options = ["--keep-days", "30"]
+        supervised.start("collectord-faults", {"RTL_FAULT": point} if point else {})
+        wait_for("the session to be removed", lambda n=rounds: removed() == n)
+        supervised.process.send_signal(signal.SIGTERM)
+        supervised.process.wait(DEADLINE_S)
+        if point:  # the folder is still there; the next life of the service removes it
+            if numbers[0] not in left_of(service, numbers[0]):
+                fail("no process died at " + point)
+            supervised.start()
+            jobs(service)
+            supervised.stop()
+        if left_of(service, numbers[0]) or not left_of(service, numbers[1]):
+            fail("of the pods are left: %s; %s" % tuple(left_of(service, n) for n in numbers))
+        supervised.options = []
+        # It comes again: as before, and it is told what it had.
+        supervised.start()
+        again = service.spawn(pods[0], pods[0].name, dispatches=100)
+        kernels = told(again)
+        wait_for("the end of its session", lambda: any(
+            s["state"] == "closed" for s in service.sessions(pods[0]).get(0, [])))
+        if {s["state"] for s in service.sessions(pods[0])[0]} != {"closed", "removed"}:
+            fail("the pod is shown %s" % service.sessions(pods[0]))
+        session, = [s for s in service.sessions(pods[0])[0] if s["state"] == "closed"]
+        check_rows(session, kernels)
+        supervised.stop()
 
 
 def check_rows(session, kernels):

@@ -179,6 +179,7 @@ class Supervised:
         self.second = os.path.join(service.work, "second.sock")
         self.manager = Manager(service.socket, self.second)
         self.process = None
+        self.options = []
 
     def start(self, program="collectord", env=None):
         self.process = self.manager.start(
@@ -188,7 +189,7 @@ class Supervised:
 
     def command(self, program):
         prefix = prefix_for(self.service.store)
-        command = [*prefix, program, "--db-dir", self.service.store]
+        command = [*prefix, program, "--db-dir", self.service.store, *self.options]
         return command if prefix else User("rtl", RTL).command(command)
 
     def stop(self):

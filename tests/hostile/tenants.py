@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A tenant is a process: what holds up one user's worker holds up no other user.
 
-usage: tenants.py linger|flush|log|recorder|kills|door|many|crowd|index --build DIR
+usage: tenants.py linger|flush|log|recorder|kills|door|held|many|crowd|index --build DIR
   linger  connections that hold a socket whose close waits for ten minutes, hung up unread
   flush   the same with a file of a mount that never answers FLUSH
   log     the attacker reads the log of its own database with O_DIRECT into a page that never comes,
@@ -10,6 +10,8 @@ usage: tenants.py linger|flush|log|recorder|kills|door|many|crowd|index --build 
   kills   supervisor, workers and all of them are killed again and again, under tenants that store
   door    a rank is killed while its first connection waits for a worker that is killed, too: the next worker
           stores what the rank had recorded
+  held    the acceptor is killed while connections wait in it, because no more fit into the door of a worker that
+          stands still: those clients connect again, and what lies in the door is served
   many    tenants with ranks of their own, all at once; what their workers take is printed, and after
           these have died all that was closed is told of
   crowd   more users than there may be workers: one that has nothing open makes way, and only such a one
@@ -32,7 +34,7 @@ import sys
 import time
 
 import wire
-from neighbours import is_sanitized, read_status, worker_of, workers_of
+from neighbours import acceptor_of, is_sanitized, read_status, worker_of, workers_of
 from node import DEADLINE_S, fail, is_long, reap, told, wait_for
 from service import Supervised, User, run
 from stuck_files import FLUSH, READ, StuckFolder, lingering_socket
@@ -40,6 +42,7 @@ from stuck_files import FLUSH, READ, StuckFolder, lingering_socket
 ATTACKER, HONEST, OTHER = (User(name, 62000 + i) for i, name in enumerate(
     ("attacker", "honest", "other")))
 WORKERS_MAX = 256  # collectord/supervisor/limits.h
+CHANNEL_DOOR_CONNECTIONS = 60  # at most: collectord/channel/channel.h
 WORKER_DATA_MIB, QUOTA_MEMORY_MIB = 512, 172  # collectord/service/data_limit.h, proto/base/limits.h
 IDLE_MIB_MAX = 16
 
@@ -282,6 +285,57 @@ def door(service):
         marks, session["stored"]))
 
 
+def count_fds(pid):
+    try:
+        return len(os.listdir("/proc/%d/fd" % pid))
+    except FileNotFoundError:
+        return 0
+
+
+def held(service):
+    process = service.start()
+    service.sessions(HONEST)
+    wait_for("a worker", lambda: worker_of(process.pid, service.store, HONEST))
+    worker = worker_of(process.pid, service.store, HONEST)
+    wait_for("an acceptor", lambda: acceptor_of(process.pid))
+    acceptor = acceptor_of(process.pid)
+    before = count_fds(acceptor)
+    os.kill(worker, signal.SIGSTOP)
+    wait_for("the worker to stand still", lambda: read_status(worker)["State"].split()[0] == "T")
+    asked = [question_of(service, HONEST) for _ in range(CHANNEL_DOOR_CONNECTIONS + 8)]
+    wait_for("some to wait in the acceptor", lambda: count_fds(acceptor) >= before + 8)
+    first, last = asked[:8], asked[-8:]
+    ranks = [service.spawn(HONEST, "held %d" % i, "--polite", rate=2000) for i in range(3)]
+    job = subprocess.Popen(
+        HONEST.command([service.program("rtl"), "run", "--", "true"]), stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd="/",
+        env={**service.env, "RTL_JOB_ID": "held by rtl run"})
+    service.shims.append(job)
+    # The second one has those that came back.
+    for least in (before + 8 + 3, before + 2):
+        wait_for("the rest to wait in the acceptor", lambda pid=acceptor, n=least: count_fds(pid) >= n)
+        os.kill(acceptor, signal.SIGKILL)
+        wait_for("another acceptor", lambda pid=acceptor: acceptor_of(process.pid) not in (None, pid))
+        acceptor = acceptor_of(process.pid)
+    if any(map(is_answered, last)):
+        fail("a question that waited in the acceptor is answered")
+    with contextlib.suppress(ProcessLookupError):  # where all this took long it was given up
+        os.kill(worker, signal.SIGCONT)
+    if not all(map(is_answered, first)):
+        fail("a question that lay in the door is not answered")
+    for connection in asked:
+        connection.close()
+    if job.wait(DEADLINE_S) != 0:
+        fail("rtl run ended with %d: %s" % (job.returncode, job.stderr.read()))
+    for i, rank in enumerate(ranks):
+        wait_for("rows", lambda name="held %d" % i: any(
+            s["stored"] for s in service.sessions(HONEST).get(HONEST.uid, []) if s["job"] == name))
+        rank.terminate()
+        check_stored(service, rank, HONEST, "held %d" % i)
+    print("two acceptors were killed while connections waited in them behind a full door: their clients were hung "
+          "up on, 3 ranks and rtl run connected again, and all is stored")
+
+
 def many(service):
     users = [User("tenant %d" % i, 62200 + i) for i in range(64 if is_long() else 12)]
     each = 4 if is_long() else 2
@@ -484,7 +538,7 @@ def index(service):
 
 
 TESTS = {"linger": linger, "flush": flush, "log": log, "recorder": recorder}
-ALONE = {"kills": kills, "door": door, "many": many, "crowd": crowd, "index": index}
+ALONE = {"kills": kills, "door": door, "held": held, "many": many, "crowd": crowd, "index": index}
 
 
 def check(service, options):

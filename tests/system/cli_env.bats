@@ -54,7 +54,7 @@ bats_require_minimum_version 1.5.0
 	run -2 "$rtl" env --socket ''
 	[ "$output" = "rtl: env: --socket: the path is empty" ]
 	run -2 "$rtl" env -m low
-	[[ $output == *"none of lite, standard, full, hip, all, off"* ]]
+	[[ $output == *"none of lite, standard, full, hip, barriers, all, off"* ]]
 }
 
 @test "RTL_LIBDIR says where the libraries are" {
@@ -120,7 +120,7 @@ bats_require_minimum_version 1.5.0
 	RTL_KERNELS='(' run -1 "$rtl" doctor --device soft
 	grep -q '^FAIL choice: RTL_KERNELS=(: ' <<<"$output"
 	RTL_MODE=fast RTL_EXIT_MS=1s run -1 "$rtl" doctor --device soft
-	grep -q '^FAIL choice: RTL_MODE=fast is not lite, standard, full, hip, all or off' <<<"$output"
+	grep -q '^FAIL choice: RTL_MODE=fast is not lite, standard, full, hip, barriers, all or off' <<<"$output"
 	grep -q '^FAIL choice: RTL_EXIT_MS=1s is not milliseconds, from 0 to 600000' <<<"$output"
 	RTL_MODE=off run -1 "$rtl" doctor --device soft
 	grep -q '^FAIL tools: RTL_MODE=off' <<<"$output"

@@ -120,7 +120,7 @@ has_line() { grep -qx "$1" "$2" 2>/dev/null; }
 		[ -z "$output" ]
 		[ "$stderr" = "rtl: env: $bad is not $why; correct or unset it" ]
 	done <<'END'
-RTL_MODE=bogus|lite, standard, full, hip, all or off
+RTL_MODE=bogus|lite, standard, full, hip, barriers, all or off
 RTL_FRONT_END=best|auto, shadow, intercept or none
 RTL_RINGS=gpu|host or keep
 RTL_THREAD=off|yes or no

@@ -34,7 +34,7 @@ in_order() { # starts of a queue follow its numbers, none before its submission 
 	[[ "$output" == *"RESIDUAL us"*"ERROR us"*"STEPS"*"EARLY"* ]]
 	run -0 "$rtl" info --clocks --csv t.db
 	[ "${#lines[@]}" -eq 2 ]
-	[[ "${lines[0]}" = process_id,rank,gpuId,anchors,*,early,early_max_ns ]]
+	[[ "${lines[0]}" = process_id,rank,gpuId,anchors,*,early,early_max_ns,simulated ]]
 	run -2 "$rtl" info --csv t.db
 }
 

@@ -282,6 +282,33 @@ for r in json.load(sys.stdin)["ranks"]: print(r["rank"], r["per_stream_ms"]["all
 	run -3 "$rtl" collectives --strict graphs.db
 }
 
+@test "the collectives of a real run with a stand-in for RCCL have their counts, sizes and a late rank" {
+	export SOFTGPU_COUNT=3 SOFTGPU_FAULT='kernel *ncclDevKernel_* meet=ranks'
+	# So long that the GPUs stay ahead of the hosts of any machine.
+	awk '/^kernel .* duration=/ {n = $0; sub(/.*duration=/, "", n); sub(/[0-9]+$/, n * 100)} {print}' \
+		"$SOFTGPU_SCRIPT" >long.script
+	export SOFTGPU_SCRIPT=$PWD/long.script
+	"$rtl" run -o t.db --device soft -- "$RTL_BUILD/bin/rtl-demo-rccl" --ranks 3 --steps 4 --straggler 2 >out 2>err
+	grep -q '^SIMULATED complete: 1431 dispatched, 1431 stored$' err
+	# Of each step and rank: an all-reduce for each of 4 layers and a reduce-scatter, on one communicator.
+	equals "$(sql t.db 'SELECT op, rank, count(*), min(count), max(count), min(bytes), max(bytes), count(DISTINCT comm)
+		FROM rtl_collective GROUP BY 1, 2')" "$(for rank in 0 1 2; do
+		echo "ncclAllReduce|$rank|16|262144|262144|1048576|1048576|1"
+	done; for rank in 0 1 2; do
+		echo "ncclReduceScatter|$rank|4|65536|65536|786432|786432|1"
+	done)"
+	[ "$(sql t.db 'SELECT count(DISTINCT comm) FROM rtl_collective')" = 1 ]
+	# Each has one kernel, of its own rank and in its own queue, which met those of the others.
+	[ "$(sql t.db 'SELECT count(*), count(DISTINCT j.dispatch_id), sum(o.rank = k.rank) FROM rtl_collective k
+		JOIN rtl_collective_kernel j ON j.collective_id = k.id JOIN rocpd_op o ON o.id = j.dispatch_id')" = "60|60|60" ]
+	equals "$(columns t.db operations operation datatype ranks bytes parts matched_by state | sort | uniq -c | sed 's/^ *//')" \
+		"$(printf '16 ncclAllReduce|float32|3|1048576|1|sequence|timed\n4 ncclReduceScatter|float32|3|786432|1|sequence|timed')"
+	"$rtl" collectives t.db >shown
+	grep -q '^Rank 2 is waited for' shown
+	grep -q 'mean lateness behind the first to arrive' shown
+	! grep -q 'MATCHED BY ORDER' shown
+}
+
 @test "rtl collectives refuses bad options with one line" {
 	fixture none
 	run -2 "$rtl" collectives none.db none.db

@@ -464,3 +464,11 @@ PY
 	"$rtl" tree t.db >tree.txt
 	run -1 grep "TFLOP/s" tree.txt
 }
+
+@test "whatif says what an import lacks, not how rtl would have recorded it" {
+	"$rtl" import -o t.db "$traces/hta_alexnet.json.gz"
+	run -4 --separate-stderr "$rtl" whatif t.db
+	[ -z "$output" ]
+	[[ $stderr == *"t.db: "*" queues, and what PyTorch's profiler recorded does not tell which of them waits for which: the events that streams wait for are missing" ]]
+	[[ $stderr != *--mode* ]]
+}

@@ -6,6 +6,7 @@
 #include <linux/futex.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -102,4 +103,27 @@ void board_meet(struct board *board, int rank, int steps)
 			return;
 		syscall(SYS_futex, &board->turn, FUTEX_WAIT, turn, NULL, NULL, 0);
 	}
+}
+
+int board_share_id(struct board *board, int rank, char id[BOARD_ID_BYTES])
+{
+	if (rank >= board->ranks)
+		return -ENOTSUP;
+	if (rank == 0) {
+		memcpy(board->id, id, BOARD_ID_BYTES);
+		atomic_store(&board->has_id, 1);
+		board_wake(board);
+		return 0;
+	}
+	for (;;) {
+		uint32_t turn = atomic_load(&board->turn);
+
+		if (atomic_load(&board->has_id))
+			break;
+		if (atomic_load(&board->rank[0].state) == BOARD_GONE)
+			return -ESRCH;
+		syscall(SYS_futex, &board->turn, FUTEX_WAIT, turn, NULL, NULL, 0);
+	}
+	memcpy(id, board->id, BOARD_ID_BYTES);
+	return 0;
 }

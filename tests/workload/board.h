@@ -17,6 +17,9 @@ struct board_count {
 	_Alignas(64) _Atomic uint64_t kernels;
 };
 
+/* What RCCL's ranks get of rank 0 to find each other. */
+#define BOARD_ID_BYTES 128
+
 enum board_state { BOARD_RUNNING, BOARD_GONE };
 
 struct board_rank {
@@ -29,6 +32,8 @@ struct board_rank {
 struct board {
 	int ranks;
 	_Atomic uint32_t turn; /* futex; any rank's progress */
+	_Atomic int has_id;
+	char id[BOARD_ID_BYTES]; /* written by rank 0 before has_id */
 	struct board_rank rank[];
 };
 
@@ -43,6 +48,12 @@ extern const char board_env[];
 
 uint64_t board_kernels(const struct board_rank *rank);
 void board_leave(struct board *board, int rank);
+
+/*
+ * Rank 0 gives @id to the others, which wait for it. -ENOTSUP on a board that the ranks do not
+ * share, -ESRCH if rank 0 is gone.
+ */
+int board_share_id(struct board *board, int rank, char id[BOARD_ID_BYTES]);
 
 /* Returns when every rank that still lives has completed as many steps as @rank. */
 void board_meet(struct board *board, int rank, int steps);

@@ -8,21 +8,22 @@
 #include <string.h>
 #include <time.h>
 
+#include "tests/workload/collectives.h"
 #include "tests/workload/queue.h"
 #include "tests/workload/stamp.h"
 #include "tests/workload/talk.h"
 #include "tests/workload/verify.h"
 
 /* --cause late-host and others: what a batch is late; three times what a step takes. */
-#define STEP_LATE_NS   40000000
+#define STEP_LATE_NS	   40000000
 /* --cause checkpoint: how long its rank does nothing else: longer than a busy machine stalls. */
 #define STEP_SAVE_NS	   4000000000
 /* --cause compile: how long all ranks do nothing else in each of the first steps. */
 #define STEP_COMPILE_NS	   1500000000
 #define STEP_COMPILE_STEPS 3
 /* --cause launch-bound: launches a step, and what the host does for each; more than they take. */
-#define STEP_LAUNCHES  200
-#define STEP_LAUNCH_NS 30000
+#define STEP_LAUNCHES	   200
+#define STEP_LAUNCH_NS	   30000
 
 struct step_run {
 	const struct options *opt;
@@ -76,6 +77,8 @@ static int step_do(struct step_run *run, const struct model_op *op, bool is_late
 
 	switch (op->kind) {
 	case MODEL_DISPATCH:
+		if (op->queue == MODEL_COMM)
+			return collectives_launch(producer, &op->packet, stamp_next(&run->stamp));
 		queue_dispatch(producer, is_later && op->has_later ? &op->later : &op->packet,
 			stamp_next(&run->stamp));
 		return 0;
@@ -205,6 +208,7 @@ static int step_open(struct step_run *run, struct board_count *count)
 
 static void step_close(struct step_run *run)
 {
+	collectives_close();
 	stamp_close(&run->stamp);
 	if (run->opt->signal_every || run->opt->signal_shared)
 		talk("own signals=%llu timed=%llu", (unsigned long long)run->stamp.used,
@@ -227,6 +231,8 @@ int step_run_all(
 	run = (struct step_run){.opt = opt, .model = model};
 	r = step_open(&run, &board->rank[rank].count[0]);
 
+	if (!r)
+		r = collectives_open(model->code, board, rank);
 	if (!r && opt->steps)
 		r = verify_run(model, &run.producer[MODEL_COMPUTE]);
 	clock_gettime(CLOCK_MONOTONIC, &from);

@@ -3,7 +3,8 @@
 
 # The same program with the code of one target alone, which is not the software GPU's default.
 rtl_demo_embed(code_objects_other.c gfx906)
-add_executable(rtl-demo-other ${RTL_DEMO_SOURCES} ${CMAKE_CURRENT_BINARY_DIR}/code_objects_other.c)
+add_executable(rtl-demo-other ${RTL_DEMO_SOURCES} collectives.c
+	${CMAKE_CURRENT_BINARY_DIR}/code_objects_other.c)
 target_link_libraries(rtl-demo-other PRIVATE rtl_demo_gpu)
 set_target_properties(rtl-demo-other PROPERTIES
 	RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})

@@ -50,6 +50,15 @@ SELECT name, sum(value) FROM rtl_counter
 WHERE (name GLOB 'skipped_*' OR name = 'untimed_mode') AND name <> 'skipped_not_kernel'
 GROUP BY name HAVING sum(value) > 0 ORDER BY name;
 
+-- query left_out
+-- since 5
+-- Dispatches that a process left out by kernel, GPU or region, so that it is not known what it did
+-- meanwhile; what it left out of known times is in rtl_recording.
+SELECT c.process_id, sum(c.value) FROM rtl_counter c
+WHERE c.name = 'skipped_filter' AND NOT EXISTS (SELECT 1 FROM rtl_recording r
+	WHERE r.process_id = c.process_id AND (r.why <> 'start' OR r.end_why IS NOT NULL))
+GROUP BY c.process_id HAVING sum(c.value) > 0;
+
 -- query simulated
 -- 1: the figures are of a software GPU.
 SELECT EXISTS (SELECT 1 FROM rtl_gpu WHERE name GLOB '*SIMULATED*')

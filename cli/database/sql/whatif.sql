@@ -8,7 +8,7 @@ SELECT shape_id, seq, start, duration, submit, call, tid FROM rtl_dispatch;
 -- query whatif_copies
 -- since 4
 -- Every copy that has times.
-SELECT process_id, start_ns, end_ns, submit_ns, bytes, direction, call, tid, source_gpuId, target_gpuId
+SELECT process_id, start_ns, end_ns, submit_ns, bytes, direction, call, tid, source_gpuId, target_gpuId, number
 FROM rtl_copy_base WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL;
 
 -- query whatif_calls
@@ -17,5 +17,23 @@ FROM rtl_copy_base WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL;
 -- that are no JSON.
 SELECT c.id, c.process_id, c.tid, c.start_ns, c.end_ns, c.stream, s.string,
 	CASE WHEN s.string GLOB 'hip*Event*' AND json_valid(c.arguments)
-		THEN json_extract(c.arguments, '$.event') END
+			THEN json_extract(c.arguments, '$.event')
+		WHEN s.string = 'hsa_signal_wait' AND json_valid(c.arguments)
+			THEN json_extract(c.arguments, '$.signal') END
 FROM rtl_call_base c JOIN rocpd_string s ON s.id = c.api_id WHERE c.result = 0 ORDER BY c.id;
+
+-- query whatif_signals
+-- since 3
+-- The signals that packets and copies wait for (1 is 1), and then the one that they complete.
+SELECT c.process_id, c.start_ns, j.key GLOB 'dep*', j.value, json_extract(c.arguments, '$.queue'),
+	json_extract(c.arguments, '$.dispatches'), json_extract(c.arguments, '$.copy')
+FROM rtl_call_base c, json_each(CASE WHEN json_valid(c.arguments) THEN c.arguments END) j
+WHERE c.api_id IN (SELECT id FROM rocpd_string
+		WHERE string GLOB 'hsa_*_packet' OR string = 'hsa_amd_memory_async_copy')
+	AND (j.key GLOB 'dep*' OR j.key = 'signal') AND j.value <> '0x0'
+ORDER BY c.id, 3 DESC;
+
+-- query whatif_imported
+-- since 14
+-- Processes that another tool recorded, and which.
+SELECT p.id, i.source FROM rtl_process p JOIN rtl_import i ON i.id = p.import_id WHERE i.source IS NOT NULL;

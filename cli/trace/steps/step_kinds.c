@@ -361,7 +361,8 @@ static int fill(struct finding *f)
 	kinds->count = find_kinds(f);
 	for (size_t p = 0; p < steps->count; p++)
 		for (size_t i = 0; i < steps->processes[p].count; i++)
-			add_step(f, p, i);
+			if (!steps->processes[p].at[i].is_unrecorded)
+				add_step(f, p, i);
 	sort_kinds(f);
 	keep_own_names(kinds);
 	return find_medians(f);

@@ -411,18 +411,65 @@ static int from_markers(
 	return 0;
 }
 
+/* ---- steps that were not recorded ------------------------------------------------------ */
+
+/* Returns true if less than a hundredth of a step lies within the recording: its marker is read a
+ * little before the recording begins. */
+static bool is_outside(const struct step *step, int64_t from_ns, int64_t to_ns)
+{
+	int64_t from = step->start_ns > from_ns ? step->start_ns : from_ns;
+	int64_t to = step->end_ns < to_ns ? step->end_ns : to_ns;
+
+	return to < from || to - from < (step->end_ns - step->start_ns) / 100;
+}
+
+/* Marks the steps outside of all recordings; both are times of the host. *@ret is how many. */
+static int mark_unrecorded(struct steps_work *work, size_t *ret)
+{
+	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
+	struct steps *steps = work->steps;
+	size_t at = steps->count;
+	int r = query_ask(work->trace->query, "recordings", &rows);
+
+	*ret = 0;
+	while (!r && (r = query_next(rows)) > 0) {
+		int64_t process_id = query_integer(rows, 0);
+		bool is_first = at == steps->count || steps->processes[at].process_id != process_id;
+
+		r = 0;
+		at = find_process(steps, process_id);
+		if (at == steps->count || steps->processes[at].process_id != process_id)
+			continue;
+		for (size_t i = 0; i < steps->processes[at].count; i++) {
+			struct step *step = steps->processes[at].at + i;
+			int64_t to_ns = query_is_null(rows, 4) ? INT64_MAX : query_integer(rows, 4);
+			bool is_out = query_is_null(rows, 3) ||
+				      is_outside(step, query_integer(rows, 3), to_ns);
+
+			step->is_unrecorded = is_out && (is_first || step->is_unrecorded);
+		}
+	}
+	for (size_t i = 0; i < steps->count && !r; i++)
+		for (size_t n = 0; n < steps->processes[i].count; n++)
+			*ret += steps->processes[i].at[n].is_unrecorded;
+	return r;
+}
+
 /* ---- all steps ------------------------------------------------------------------------- */
 
 static int fill(struct steps_work *work, const char *regex, char error[QUERY_ERROR_BYTES])
 {
 	struct steps *steps = work->steps;
-	char why[32];
+	char why[32], unrecorded[64] = "";
+	size_t left_out = 0;
 	int r = add_shapes(work);
 
 	if (!r)
 		r = load_copiers(work);
 	if (!r)
 		r = from_markers(work->trace->query, steps, regex, error);
+	if (!r)
+		r = mark_unrecorded(work, &left_out);
 	if (r)
 		return r;
 	name_processes(work);
@@ -430,8 +477,11 @@ static int fill(struct steps_work *work, const char *regex, char error[QUERY_ERR
 		steps->source = STEPS_WHOLE;
 	} else if (steps->step_count) {
 		steps->source = STEPS_MARKERS;
-		snprintf(steps->line, sizeof(steps->line), "steps: %zu from roctx markers",
-			steps->step_count);
+		if (left_out)
+			snprintf(unrecorded, sizeof(unrecorded), "; %zu more were not recorded",
+				left_out);
+		snprintf(steps->line, sizeof(steps->line), "steps: %zu from roctx markers%s",
+			steps->step_count - left_out, unrecorded);
 	} else {
 		r = steps_find_period(work);
 	}

@@ -22,8 +22,9 @@ enum steps_source {
 struct step {
 	int64_t number; /* from the marker if those numbers increase; otherwise from 0 */
 	int64_t start_ns, end_ns;
-	bool is_open; /* its end is not known */
-	char *text;   /* text of the marker; NULL if there is none */
+	bool is_open;	    /* its end is not known */
+	bool is_unrecorded; /* its marker lies in a time that the user chose not to record */
+	char *text;	    /* text of the marker; NULL if there is none */
 };
 
 /* A process that used a GPU, or has markers of steps. */

@@ -12,6 +12,7 @@
 
 #include "collectord/loop/connections/peer_limits.h"
 #include "collectord/loop/connections/receiver.h"
+#include "collectord/service/container.h"
 #include "proto/base/limits.h"
 #include "proto/wire/frame.h"
 #include "proto/wire/msg.h"
@@ -120,6 +121,7 @@ struct server {
 
 	const struct seat *seat; /* of a worker of the service; NULL: a collector by itself */
 	struct seated *seated;	 /* with `seat`; seated.c */
+	char container[CONTAINER_NAME_BYTES]; /* that a worker serves; "": not known, or none */
 	bool is_unreachable; /* the sockets of the service were, when the supervisor last checked */
 	unsigned n_questions;	/* peers that are connections of other workers */
 	struct asking *askings; /* requests of tools that other workers answer; all_tenants.c */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "collectord/loop/connections/worker.h"
 
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "collectord/channel/seat.h"
@@ -8,8 +10,9 @@
 
 int worker_tell(struct server *server, enum channel_kind kind, uint64_t number)
 {
-	const struct channel_message message = {.kind = kind, .number = number};
+	struct channel_message message = {.kind = kind, .number = number};
 
+	strcpy(message.name, server->container);
 	return channel_send(server->seat->channel, &message, -1);
 }
 
@@ -28,4 +31,15 @@ bool worker_has_watched_since(const struct server *server, uint64_t realtime_ns)
 pid_t worker_pid(const struct server *server)
 {
 	return server->seat ? server->seat->supervisor : getpid();
+}
+
+const char *worker_container(const struct server *server, char ret[CONTAINER_NAME_BYTES])
+{
+	if (!server->seat || !container_is_tenant(server->seat->owner))
+		return NULL;
+	if (server->container[0])
+		strcpy(ret, server->container);
+	else
+		snprintf(ret, CONTAINER_NAME_BYTES, "%u", (unsigned)server->seat->owner);
+	return ret;
 }

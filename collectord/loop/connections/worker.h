@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "collectord/channel/channel.h"
+#include "collectord/service/container.h"
 
 struct server;
 
@@ -23,6 +24,12 @@ bool worker_has_watched_since(const struct server *server, uint64_t realtime_ns)
 
 /* The pid of the service, or of this process if it is not a worker. */
 pid_t worker_pid(const struct server *server);
+
+/*
+ * Writes the name of the container that this worker serves, or its number if the name is not known
+ * yet. Returns @ret, or NULL if it serves none.
+ */
+const char *worker_container(const struct server *server, char ret[CONTAINER_NAME_BYTES]);
 
 /* Returns 0, -EAGAIN or -EPIPE, as channel_send(). */
 int worker_tell(struct server *server, enum channel_kind kind, uint64_t number);

@@ -33,14 +33,15 @@
 #define FLUSH_MS	  30000u
 #define ANSWERERS_MAX	  257u /* all workers and the index of the node */
 #define ARENA_OF_REPLY	  (16u * REPLY_BYTES_MAX)
-#define SILENT_TEXT_BYTES 256u
-#define SILENT_PART_BYTES 32u
+#define SILENT_TEXT_BYTES 512u
+#define SILENT_REST_BYTES 32u /* for what comes after the tenants */
 #define NODE		  ((uid_t)-1)
 
 struct answerer {
 	struct answerer *next;
 	struct asking *asking;
 	uid_t owner; /* NODE: the index of the node */
+	char container[CONTAINER_NAME_BYTES];
 	int fd;
 	struct event *readable;
 	struct frame_reader reader;
@@ -111,18 +112,20 @@ static const char *name_silent(const struct asking *asking, char ret[SILENT_TEXT
 {
 	bool has_more = !asking->is_listed || asking->n_workers < asking->n_meant;
 	bool has_node = asking->kind != RTL__FRAME__BODY_SESSIONS_REPLY;
+	char words[CONTAINER_WORDS_BYTES];
 	size_t at = 0;
 
 	for (const struct answerer *a = asking->answerers; a; a = a->next) {
 		has_node |= a->owner == NODE && a->reply;
 		if (a->reply || a->owner == NODE)
 			continue;
-		if (at + 3 * SILENT_PART_BYTES > SILENT_TEXT_BYTES) {
+		(void)container_words(a->owner, a->container, words);
+		if (at + strlen(words) + SILENT_REST_BYTES > SILENT_TEXT_BYTES) {
 			has_more = true;
 			continue;
 		}
 		at += (size_t)snprintf(
-			ret + at, SILENT_TEXT_BYTES - at, "%suid %u", at ? ", " : "", a->owner);
+			ret + at, SILENT_TEXT_BYTES - at, "%s%s", at ? ", " : "", words);
 	}
 	if (has_more)
 		at += (size_t)snprintf(
@@ -267,7 +270,7 @@ static void on_reply(evutil_socket_t fd, short what, void *data)
 	answered(answerer);
 }
 
-static void add_answerer(struct asking *asking, uid_t owner, int fd)
+static void add_answerer(struct asking *asking, uid_t owner, const char *container, int fd)
 {
 	struct answerer *answerer = calloc(1, sizeof(*answerer));
 
@@ -277,6 +280,7 @@ static void add_answerer(struct asking *asking, uid_t owner, int fd)
 	}
 	answerer->asking = asking;
 	answerer->owner = owner;
+	strcpy(answerer->container, container);
 	answerer->fd = fd;
 	frame_reader_init(&answerer->reader, REPLY_BYTES_MAX);
 	msg_arena_init(&answerer->arena, ARENA_OF_REPLY);
@@ -307,8 +311,8 @@ void all_tenants_take(struct server *server, const struct channel_message *messa
 		asking->n_answerers == ANSWERERS_MAX)
 		close_p(&fd);
 	else
-		add_answerer(
-			asking, message->kind == CHANNEL_NODE_ANSWERER ? NODE : message->owner, fd);
+		add_answerer(asking, message->kind == CHANNEL_NODE_ANSWERER ? NODE : message->owner,
+			message->name, fd);
 	if (asking && message->kind == CHANNEL_ANSWERERS_END) {
 		asking->is_listed = true;
 		asking->n_meant = message->owner;

@@ -16,23 +16,24 @@
 #include "collectord/loop/tools/removed_sessions.h"
 #include "collectord/loop/sessions/runner.h"
 #include "collectord/loop/connections/state.h"
+#include "collectord/loop/connections/worker.h"
 #include "collectord/loop/sessions/session.h"
 #include "collectord/store/store.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
 
-#define REPLY_ROWS_MAX	    16384u
-#define REPLY_SESSIONS_MAX  2048u
+#define REPLY_ROWS_MAX	     16384u
+#define REPLY_SESSIONS_MAX   2048u
 /*
  * Bytes for the command lines of all sessions; the rest of so many SessionInfos takes twice as
  * much.
  */
 #define REPLY_COMMANDS_BYTES (1u << 20)
 /* Room for the remaining, short fields of a reply. */
-#define REPLY_SPARE_BYTES   (64u << 10)
+#define REPLY_SPARE_BYTES    (64u << 10)
 /* Tag and length of a field in a message. */
-#define PART_BYTES	    4u
+#define PART_BYTES	     4u
 
 /* A reply under construction. Its rows borrow their texts from the sessions or from @texts. */
 struct reply {
@@ -49,6 +50,8 @@ struct reply {
 	size_t rows_capacity;
 	size_t bytes;	   /* packed size of infos and rows */
 	uint32_t left_out; /* processes without a row */
+	char container[CONTAINER_NAME_BYTES];
+	bool is_container; /* all sessions are of @container */
 };
 
 /* What the rows of one session may use. */
@@ -87,11 +90,20 @@ static int reply_init(struct reply *reply, const struct server *server)
 	size_t n = count_sessions(server) + 1;
 
 	*reply = (struct reply){0};
+	reply->is_container = worker_container(server, reply->container) != NULL;
 	reply->infos = calloc(n, sizeof(*reply->infos));
 	reply->info_list = calloc(n, sizeof(Rtl__SessionInfo *));
 	reply->stats = calloc(n, sizeof(*reply->stats));
 	reply->sessions = calloc(n, sizeof(const struct session *));
 	return reply->infos && reply->info_list && reply->stats && reply->sessions ? 0 : -ENOMEM;
+}
+
+static void begin_info(struct reply *reply, Rtl__SessionInfo *info)
+{
+	*info = (Rtl__SessionInfo)RTL__SESSION_INFO__INIT;
+	reply->info_list[reply->n_infos++] = info;
+	if (reply->is_container)
+		msg_set_bytes(&info->has_container, &info->container, reply->container);
 }
 
 static void add_session(struct reply *reply, const struct session *session)
@@ -100,8 +112,7 @@ static void add_session(struct reply *reply, const struct session *session)
 	struct store_session_stat *stat = &reply->stats[reply->n_infos];
 
 	reply->sessions[reply->n_infos] = session;
-	*info = (Rtl__SessionInfo)RTL__SESSION_INFO__INIT;
-	reply->info_list[reply->n_infos++] = info;
+	begin_info(reply, info);
 	msg_set_bytes(&info->has_session, &info->session, session->name);
 	msg_set_bytes(&info->has_job, &info->job, session->job);
 	msg_set_bytes(&info->has_database, &info->database, session->database);
@@ -145,8 +156,7 @@ static void add_removed(struct reply *reply, const struct removed *removed)
 {
 	Rtl__SessionInfo *info = &reply->infos[reply->n_infos];
 
-	*info = (Rtl__SessionInfo)RTL__SESSION_INFO__INIT;
-	reply->info_list[reply->n_infos++] = info;
+	begin_info(reply, info);
 	msg_set_bytes(&info->has_session, &info->session, removed->name);
 	msg_set_bytes(&info->has_job, &info->job, removed->job);
 	info->has_uid = true;
@@ -367,7 +377,7 @@ static bool is_asked_for(struct peer *peer, const struct session *session, const
 {
 	return name ? access_is_named(peer->server, peer, session, name)
 		    : session->state != SESSION_CLOSED &&
-			      access_may_see(peer->server, peer, session->uid);
+			       access_may_see(peer->server, peer, session->uid);
 }
 
 static int collect_stat(struct peer *peer, const char *name, struct reply *reply)

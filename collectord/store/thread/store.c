@@ -392,6 +392,11 @@ int store_look(struct store *store, uid_t uid, void *owner)
 	return post_flush(store, uid, owner, true);
 }
 
+bool store_has_sessions(const char *index_path)
+{
+	return index_has_sessions(index_path) != 0;
+}
+
 int store_open_reserve(const char *folder)
 {
 	return room_open_reserve(folder);

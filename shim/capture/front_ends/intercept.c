@@ -76,7 +76,7 @@ static void packet_take(struct dispatch_batch *batch, hsa_kernel_dispatch_packet
 	uint64_t injected;
 
 	if (!packet_is_dispatch(packet, packet->header)) {
-		dispatch_other(batch, signal);
+		dispatch_other(batch, packet, signal, origin->context.tid);
 		return;
 	}
 	injected = dispatch_packet(batch, packet, signal, origin, DISPATCH_STAMP);
@@ -89,7 +89,8 @@ static void packet_leave(struct dispatch_batch *batch, const hsa_kernel_dispatch
 	const struct packet_origin *origin)
 {
 	if (!packet_is_dispatch(packet, packet->header))
-		dispatch_other(batch, packet->completion_signal.handle);
+		dispatch_other(
+			batch, packet, packet->completion_signal.handle, origin->context.tid);
 	else
 		(void)dispatch_packet(
 			batch, packet, packet->completion_signal.handle, origin, DISPATCH_LEAVE);

@@ -142,7 +142,7 @@ static void packet_walk(
 	if (!is_dispatch) {
 		s->mark.others = recorder_queue_value(s->queue->block, RTL_Q_skipped_not_kernel);
 		mark_packet(s, index);
-		dispatch_other(batch, signal);
+		dispatch_other(batch, packet, signal, origin.context.tid);
 		return;
 	}
 	s->mark.dispatched = recorder_queue_value(s->queue->block, RTL_Q_dispatched);

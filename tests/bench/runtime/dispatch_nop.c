@@ -31,9 +31,10 @@ bool dispatch_skip_resume(struct capture_queue *q)
 	return false;
 }
 
-void dispatch_other(struct dispatch_batch *batch, uint64_t signal)
+void dispatch_other(struct dispatch_batch *batch, const hsa_kernel_dispatch_packet_t *packet,
+	uint64_t signal, uint32_t tid)
 {
-	(void)batch, (void)signal;
+	(void)batch, (void)packet, (void)signal, (void)tid;
 }
 
 void dispatch_end(struct dispatch_batch *batch)

@@ -9,12 +9,12 @@ bats_require_minimum_version 1.5.0
 export ASAN_OPTIONS=detect_leaks=0:use_sigaltstack=0
 program=$RTL_BUILD/tests-bin/steps-calls
 
-record() { # record NAME SCRIPT: a job of four ranks, NAME.db
+record() { # record NAME SCRIPT [MODE]: a job of four ranks, NAME.db
 	unset SOFTGPU_SCRIPT SOFTGPU_REALTIME
 	export SOFTGPU_COUNT=4
 	export SOFTGPU_FAULT="kernel work_a duration=20ms;kernel work_b duration=10ms;kernel ncclDev* meet=4;kernel ncclDev* duration=5ms;$2"
 	head -c 128 /dev/urandom >id
-	RTL_EXIT_MS=60000 "$rtl" run -o "$1.db" --device soft --mode hip -- sh -c '
+	RTL_EXIT_MS=60000 "$rtl" run -o "$1.db" --device soft --mode "${3:-hip}" -- sh -c '
 		for rank in 0 1 2 3; do
 			HIP_VISIBLE_DEVICES=$rank RTL_RANK=$rank "$0" $rank 4 id 40 &
 		done
@@ -38,9 +38,11 @@ is_near() {
 @test "of a recorded job the step is predicted that it takes without a slow GPU, or with quicker all-reduces" {
 	record healthy ""
 	record slow "kernel work_a gpu=1 duration=30ms"
+	record packets "kernel work_a gpu=1 duration=30ms" barriers
 	record late "kernel ncclDev* duration=25ms"
 	mapfile -t healthy < <(ask healthy --rank 1)
 	mapfile -t slow < <(ask slow --rank 1)
+	mapfile -t packets < <(ask packets --rank 1)
 	mapfile -t other < <(ask slow --rank 2)
 	mapfile -t kernel < <(ask slow --kernel work_a)
 	mapfile -t late < <(ask late --transfer 0.2x)
@@ -49,6 +51,9 @@ is_near() {
 	is_near "${healthy[1]}" "${healthy[0]}"
 	is_near "${slow[0]}" 135000
 	is_near "${slow[1]}" "${healthy[0]}"
+	# Without HIP's calls, by the barrier packets that HIP makes of events.
+	is_near "${packets[0]}" 135000
+	is_near "${packets[1]}" "${healthy[0]}"
 	is_near "${kernel[1]}" "${healthy[0]}"
 	is_near "${other[1]}" "${slow[0]}"
 	is_near "${late[0]}" 130000

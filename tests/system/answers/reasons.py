@@ -4,6 +4,8 @@
 job something, with its cause and its cost; no healthy job accuses a rank. RTL_TEST_LONG=1: three seeds
 of each, and 64 ranks."""
 import contextlib
+import csv
+import io
 import json
 import os
 import re
@@ -12,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from jobs import ADAM, ADD, ATTENTION, ATTENTION_BACK, GEMM, GEMM_BACK, MOE, MS, NORM, RCCL, S, START, US, Job, Rank
+from jobs import ADAM, ADD, ATTENTION, ATTENTION_BACK, GEMM, GEMM_BACK, MOE, MS, NORM, RCCL, S, START, US, HipRank, Job, Rank
 
 
 def nothing(_rank, _step):
@@ -204,6 +206,22 @@ def replicas(rank):
         rank.synchronize()
 
 
+def prefill_for_others(rank):
+    """Four ranks that prefill, each for one that decodes: they have more to do, and are alike."""
+    is_first = rank.rank < 4
+    for request in range(16):
+        rank.step(request)
+        got = 0
+        if not is_first:
+            got = yield from rank.send(rank.rank - 4, False, 200 * US, 16 << 20)
+        for _ in range(6):
+            rank.kernel(GEMM, (500 if is_first else 90) * US, after=(got,), grid=8192 if is_first else 512)
+            done = rank.kernel(ATTENTION, (300 if is_first else 50) * US, grid=8192 if is_first else 512)
+        if is_first:
+            yield from rank.send(rank.rank + 4, True, 200 * US, 16 << 20, after=(done,))
+        rank.synchronize()
+
+
 def longer_gemms(rank, _step):
     """More to do in GEMMs of the same grid."""
     rank.slow = lambda name, at: 1.15 if rank.rank == 4 and name in (GEMM, GEMM_BACK) else 1.0
@@ -222,6 +240,19 @@ def slow(number, factor, since_ns=0):
 def uneven(rank, _step):
     factor = 1 + 0.3 * rank.rng.random()
     rank.slow = lambda name, at: factor if name in (GEMM, GEMM_BACK, ATTENTION, ATTENTION_BACK) else 1.0
+
+
+def throttled(rank, step):
+    rank.slow = lambda name, at: 1.5 if rank.rank == 1 and 6 <= step < 12 and name != RCCL else 1.0
+
+
+def all_throttled(rank, step):
+    rank.slow = lambda name, at: 1.3 if step >= 12 and name != RCCL else 1.0
+
+
+def slow_or_late(rank, step):
+    rank.host(3 * MS if rank.rank == 6 and step % 2 else 0)
+    rank.slow = lambda name, at: 1.5 if rank.rank == 1 and step % 2 == 0 and name != RCCL else 1.0
 
 
 def in_turn(rank, step):
@@ -245,6 +276,7 @@ HEALTHY = [
     ("kernels apart by 5 %", 8, sharded(), {"jitter": 0.05}), ("lengths that vary", 8, data_parallel(uneven), {}),
     ("a rank that logs", 8, data_parallel(late(0, 200 * US)), {}), ("a late leaf of a broadcast", 8, from_root, {}),
     ("experts", 8, experts, {}), ("replicas", 8, replicas, {}),
+    ("ranks that prefill for others", 8, prefill_for_others, {}),
 ]
 FAULTS = [
     ("a slow GPU, data parallel", 8, data_parallel(), slow(5, 1.2), [5], "compute", {}),
@@ -261,6 +293,10 @@ FAULTS = [
     ("a slow link", 8, (linked(2), linked()), None, [2, 3], "transfer", {}),
     ("a late host, two streams", 8, (two_streams(3 * MS), two_streams()), None, [3], "host", {}),
     ("late hosts in turn", 8, (data_parallel(in_turn), data_parallel()), None, [2, 6], "host", {}),
+    ("a GPU that is slow for six steps", 8, (data_parallel(throttled, 24), data_parallel(steps=24)), None, [1], "compute", {}),
+    ("a slow GPU and a late host in turn", 8, (data_parallel(slow_or_late), data_parallel()), None, [1, 6], "several", {}),
+    ("two slow GPUs, without steps", 8, sharded(steps=6), lambda job: (slow(1, 1.4)(job), slow(6, 1.39)(job)), [1, 6],
+     "compute", {"steps": False}),
 ]
 MANY = [
     ("a slow GPU, 64 ranks", 64, tensor_in_data_parallel(), slow(21, 1.2), [21], "compute", {}),
@@ -426,6 +462,61 @@ def check_custom(rtl, folder, seed):
         assert all((group["busbw_gb_per_s"] is None) == ("cross" in group["operation"]) for group in told["groups"])
 
 
+def check_simulated(rtl, folder):
+    """Each table as CSV has a column that says that the figures are a software GPU's."""
+    path = store(Job(4, rank_type=HipRank).run(data_parallel()), folder)
+    tables = {"summary": "kernels ranks gpus copies losses metrics host_calls collectives categories reason".split(),
+              "collectives": ["groups", "ranks", "operations", "missing"], "diagnose": ["findings", "processes"]}
+    asked = [(verb, "--csv=" + table) for verb, names in tables.items() for table in names]
+    asked += [("timeline", "--csv"), ("timeline", "--by", "kind", "--csv"), ("tree", "--csv"), ("outstanding", "--csv"),
+              ("info", "--clocks", "--csv"), ("whatif", "--rank", "all", "--csv"), ("summary", "--by", "rank", "--csv=groups")]
+    rows = 0
+    for words in asked:
+        done = subprocess.run([rtl, *words, path], capture_output=True, text=True, check=True)
+        table = list(csv.DictReader(io.StringIO(done.stdout)))
+        assert "simulated" in done.stdout.splitlines()[0].split(","), (words, done.stdout)
+        assert all(row["simulated"] == "1" for row in table), (words, table)
+        rows += len(table)
+    assert rows > 100, rows
+
+
+def check_left_out(rtl, folder):
+    """What a user chose not to record is no idle time: neither the cause of a rank that is late, nor a share of the
+    time where kernels were left out, nor a step that was left out."""
+    job = Job(8).run(data_parallel(late(4, 3 * MS)))
+    for rank in job.ranks:
+        rank.kernels, rank.copies = [k for k in rank.kernels if k[1] == RCCL], []
+    left_out = "INSERT INTO rtl_counter_base SELECT process_id, queueId, 'skipped_filter', 900 FROM rtl_queue;"
+    reason = ask(rtl, job, folder, left_out)
+    assert reason["straggler"]["ranks"] == [4] and reason["straggler"]["at_most"], reason
+    assert reason["straggler"]["cause"] == "several" and "was asked" in reason["text"], reason
+    path = os.path.join(folder, "job.db")
+    done = subprocess.run([rtl, "timeline", "--json", path], capture_output=True, text=True, check=True)
+    assert "no share of the time is known" in json.loads(done.stdout)["reading"], done.stdout
+    # Three steps of each eight.
+    job = Job(4).run(data_parallel(steps=24))
+    times = ""
+    for rank in job.ranks:
+        marks = [mark for number, mark in enumerate(rank.marks) if number % 8 in (4, 5, 6)]
+
+        def is_in(time, marks=marks):
+            return any(begin <= time < end for _, begin, end in marks)
+        rank.kernels = [kernel for kernel in rank.kernels if is_in(kernel[5])]
+        rank.copies = [copy for copy in rank.copies if is_in(copy[0])]
+        launched = {kernel[7] for kernel in rank.kernels}
+        rank.calls = [call for call in rank.calls if call[0] in launched]
+        rank.parts = [part for part in rank.parts if part[0] in launched]
+        times += "".join("INSERT INTO rtl_recording VALUES (%d, %d, %d, 'steps', 'steps');" % (rank.rank + 1, begin, end)
+                         for _, begin, end in marks)
+    reason = ask(rtl, job, folder, "DELETE FROM rtl_recording;" + times + left_out)
+    assert reason["code"] == "none" and reason["all"]["idle_pct"] < 5, reason
+    done = subprocess.run([rtl, "timeline", "--json", path], capture_output=True, text=True, check=True)
+    told = json.loads(done.stdout)
+    assert told["total"]["idle_time_ns"] * 20 < told["total"]["total_time_ns"] and "neither" in told["reading"], (told["total"], told["reading"])
+    done = subprocess.run([rtl, "timeline", path], capture_output=True, text=True, check=True)
+    assert "steps: 36 from roctx markers; 64 more were not recorded" in done.stdout, done.stdout
+
+
 def check_impossible(rtl, folder):
     """Collectives that rank 2 leaves before the others come are counted and told, and in no figure."""
     job = Job(4).run(sharded())
@@ -480,14 +571,16 @@ def check_order(rtl, folder):
 
 
 def check_hints(rtl, folder):
-    """Where host calls were recorded the reason names what tells more of them, and what predicts the gain."""
-    for mode, has_calls in ("full", False), ("hip", True), ("all", True):
+    """Where host calls were recorded the reason names what tells more of them, and where it was recorded what waits
+    for what, it names what predicts the gain."""
+    for mode, has_calls, has_edges in (("full", False, False), ("hip", True, True), ("all", True, True),
+                                       ("barriers", False, True)):
         for program, spoil, rank in (data_parallel(late(4, 3 * MS)), None, 4), (data_parallel(), slow(5, 1.2), 5):
             job = Job(8)
             if spoil:
                 spoil(job)
             hint = ask(rtl, job.run(program), folder, "UPDATE rtl_process SET mode = '%s'" % mode)["hint"]
-            assert hint.endswith("rtl whatif --rank %d what it would gain as the others" % rank) == has_calls, hint
+            assert hint.endswith("rtl whatif --rank %d what it would gain as the others" % rank) == has_edges, hint
             assert ("rtl run --mode hip" in hint) == (rank == 4 and not has_calls), (mode, hint)
 
 
@@ -629,6 +722,8 @@ def check_fault(rtl, folder, fault, seed):
 def main():
     rtl, is_long = sys.argv[1], bool(os.environ.get("RTL_TEST_LONG"))
     with tempfile.TemporaryDirectory() as folder:
+        check_simulated(rtl, folder)
+        check_left_out(rtl, folder)
         check_impossible(rtl, folder)
         check_apart(rtl, folder)
         check_order(rtl, folder)
@@ -644,6 +739,9 @@ def main():
             for name, ranks, program, rank in EVENTS:
                 reason = ask(rtl, Job(ranks, seed=seed).run(program), folder)
                 assert reason["code"] == "event" and reason["event"]["rank"] == rank, (name, seed, reason)
+            reason = ask(rtl, Job(8, seed=seed).run(data_parallel(all_throttled, 24)), folder)
+            assert not reason["straggler"] and reason["waiting"]["slower_since_step"] == 12, (seed, reason)
+            assert re.search(r"; since step 12 steps take 1\.[23]\dx as long as before$", reason["text"]), (seed, reason)
             job = Job(8, seed=seed).run(data_parallel(longer_gemms))
             straggler = ask(rtl, job, folder)["straggler"]
             assert straggler["ranks"] == [4] and not straggler["slow_gpu"], (seed, straggler)

@@ -42,10 +42,9 @@ static void begin(struct scene *s)
 		s->numbers[i] = (int64_t)i;
 	for (size_t rank = 0; rank < RANKS; rank++)
 		for (size_t i = 0; i < WINDOWS; i++)
-			*cell(s, rank, i) =
-				(struct waiting_cell){.class_ns = {[SWEEP_COMPUTE] = 90 * MS,
-							      [SWEEP_COMM] = 10 * MS},
-					.wait_ns = 10 * MS};
+			*cell(s, rank, i) = (struct waiting_cell){
+				.class_ns = {[SWEEP_COMPUTE] = 90 * MS, [SWEEP_COMM] = 10 * MS},
+				.wait_ns = 10 * MS};
 	s->group = (struct waiting_group){.lanes = s->lanes,
 		.lane_count = RANKS,
 		.source = WAITING_BY_STEPS,
@@ -351,7 +350,7 @@ static void since_when_steps_are_longer_is_found(void **state)
 	assert_true(s.found.change.group == &s.group);
 	assert_int_equal(s.found.change.window, 12);
 	assert_true(fabs(s.found.change.ratio - 1.15) < 1e-9);
-	assert_int_equal(s.found.steady.from_ns, s.cuts[12]);
+	assert_int_equal(s.found.steady.spans[0].from_ns, s.cuts[12]);
 	end(&s);
 	begin(&s);
 	(void)find(&s);

@@ -287,6 +287,32 @@ static void csv_is_exact_and_starts_no_formula(void **state)
 	free(text);
 }
 
+static void csv_tells_what_is_simulated(void **state)
+{
+	static const struct render_column column = {"name", "NAME", RENDER_TEXT};
+	static const char *const wanted[][2] = {[RENDER_TABLE] = {"NAME\n-\n", "NAME\n-\n"},
+		[RENDER_CSV] = {"name,simulated\n,0\n", "name,simulated\n,1\n"}};
+	static const enum render_format formats[] = {RENDER_TABLE, RENDER_CSV};
+	const struct render_value row = render_null();
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		struct render *render = NULL;
+		char *text = NULL;
+		size_t bytes;
+		FILE *to = open_memstream(&text, &bytes);
+
+		assert_int_equal(render_new(to, formats[i / 2], &column, 1, &render), 0);
+		render_tell_simulated(render, i % 2);
+		assert_int_equal(render_row(render, &row), 0);
+		render_finish(render);
+		render_free_p(&render);
+		fclose(to);
+		assert_string_equal(text, wanted[formats[i / 2]][i % 2]);
+		free(text);
+	}
+}
+
 static void titles_of_strangers_are_safe(void **state)
 {
 	static const struct render_column column = {"a\x1b[31m", "a\x1b[31m", RENDER_ANY};
@@ -385,6 +411,7 @@ int main(void)
 		cmocka_unit_test(a_table_aligns_numbers_and_says_unknown),
 		cmocka_unit_test(numbers_at_the_end_align),
 		cmocka_unit_test(csv_is_exact_and_starts_no_formula),
+		cmocka_unit_test(csv_tells_what_is_simulated),
 		cmocka_unit_test(titles_of_strangers_are_safe),
 		cmocka_unit_test(json_is_valid_whatever_the_text),
 		cmocka_unit_test(a_long_table_streams),

@@ -196,6 +196,13 @@ static void ranks_that_are_late_together_or_in_turn_are_all_named(void **state)
 	s.reason.figures.waiting = (struct reason_waiting){
 		.has_change = true, .change_number = 20, .change_ratio = 1.15};
 	check(&s, REASON_IS_LATE_RANK, "of the step, since step 20 (1.15x): ");
+	/* Without such a rank it is told of all, if all are connected. */
+	late->is_found = false;
+	s.reason.figures.waiting.is_change_of_all = true;
+	check(&s, REASON_IS_NONE, "; since step 20 steps take 1.15x as long as before");
+	s.reason.figures.waiting.is_change_of_all = false;
+	check(&s, REASON_IS_NONE, "");
+	assert_null(strstr(s.reason.text, "since"));
 }
 
 static void one_long_step_is_no_steady_cause(void **state)
@@ -230,6 +237,19 @@ static void one_long_step_is_no_steady_cause(void **state)
 		.is_found = true, .count = 1, .at = {{2, 1}}, .cost_pct = 98, .windows = 1};
 	check(&s, REASON_IS_SLOW_RANK, "Rank 1 is waited for");
 	s.reason.figures.straggler.is_found = false;
+	/* A step in which all compute longer has more work, and hides no rank. */
+	event->cause = STRAGGLER_COMPUTE;
+	event->cost_pct = 99;
+	s.reason.figures.straggler = (struct reason_straggler){.is_found = true,
+		.count = 1,
+		.at = {{4, 3}},
+		.reference = {2, 1},
+		.windows = 10,
+		.cost_pct = 12,
+		.cause = STRAGGLER_COMPUTE};
+	check(&s, REASON_IS_SLOW_RANK, "Rank 3 is waited for, which costs 12 % of the step");
+	s.reason.figures.straggler.is_found = false;
+	check(&s, REASON_IS_EVENT, "all GPUs compute");
 	event->cost_pct = 9.9;
 	check(&s, REASON_IS_NONE, "");
 }

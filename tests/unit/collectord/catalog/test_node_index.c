@@ -378,6 +378,31 @@ static void a_new_index_takes_over_one_of_an_older_version(void **state)
 	assert_int_equal(number(place, "SELECT count(*) FROM session"), 1);
 }
 
+static void an_index_goes_with_its_last_session_and_comes_back_with_its_removals(void **state)
+{
+	struct place *place = *state;
+
+	put(place, 0, 1, "complete");
+	put(place, 0, 2, "complete");
+	take_away(place, 0, 1);
+	copy_all(place);
+	assert_int_equal(node_index_drop(place->node, 0), -ENOTEMPTY);
+	take_away(place, 0, 2);
+	copy_all(place);
+	place->tenants[0] = index_close(place->tenants[0]);
+	assert_int_equal(node_index_drop(place->node, 0), 0);
+	assert_int_equal(access(path_of(place, ".index-0"), F_OK), -1);
+	assert_int_equal(node_index_drop(place->node, 0), 0);
+	assert_int_equal(node_index_copy(place->node, 0, ""), 0);
+	assert_int_equal(number(place, "SELECT count(*) FROM removed WHERE tenant = 0"), 2);
+	assert_int_equal(number(place, "SELECT count(*) FROM session WHERE tenant = 0"), 0);
+
+	open_tenant(place, 0);
+	assert_int_equal(index_take_over(place->tenants[0], path_of(place, "index.db"), 0), 0);
+	copy_all(place);
+	assert_int_equal(number(place, "SELECT count(*) FROM removed WHERE tenant = 0"), 2);
+}
+
 static void the_oldest_removal_of_the_user_with_most_is_forgotten(void **state)
 {
 	struct place *place = *state;
@@ -418,6 +443,9 @@ int main(void)
 			teardown),
 		cmocka_unit_test_setup_teardown(
 			a_new_index_takes_over_one_of_an_older_version, setup, teardown),
+		cmocka_unit_test_setup_teardown(
+			an_index_goes_with_its_last_session_and_comes_back_with_its_removals, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(
 			a_store_that_was_moved_is_listed_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(

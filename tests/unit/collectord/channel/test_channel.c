@@ -15,6 +15,8 @@
 #include <cmocka.h>
 
 #include "collectord/channel/ledger.h"
+#include "collectord/service/state_dir.h"
+#include "collectord/supervisor/limits.h"
 
 static ino_t inode_of(int fd)
 {
@@ -83,6 +85,25 @@ static void sending_to_a_full_channel_does_not_block(void **state)
 		n++;
 	assert_int_equal(r, -EAGAIN);
 	assert_true(n >= 100);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+/* Or tenants whose workers do not read keep every other one's connections from its worker. */
+static void full_doors_of_all_workers_stay_within_the_limit_of_their_user(void **state)
+{
+	const struct channel_message message = {.kind = CHANNEL_CONNECTION};
+	int pair[2], own[2], n = 0;
+
+	(void)state;
+	assert_true(WORKERS_MAX * CHANNEL_DOOR_CONNECTIONS < DESCRIPTORS_WANTED);
+	assert_int_equal(channel_door(pair), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, own), 0);
+	while (channel_send(pair[0], &message, own[0]) == 0)
+		n++;
+	assert_in_range(n, 8, CHANNEL_DOOR_CONNECTIONS);
+	close(own[0]);
+	close(own[1]);
 	close(pair[0]);
 	close(pair[1]);
 }
@@ -160,6 +181,7 @@ int main(void)
 		cmocka_unit_test(a_message_arrives_whole_with_its_descriptor),
 		cmocka_unit_test(what_is_no_message_is_refused_and_the_next_one_is_heard),
 		cmocka_unit_test(sending_to_a_full_channel_does_not_block),
+		cmocka_unit_test(full_doors_of_all_workers_stay_within_the_limit_of_their_user),
 		cmocka_unit_test(what_a_child_writes_into_its_page_all_see),
 		cmocka_unit_test(a_page_that_is_given_has_nothing_of_its_former_tenant),
 		cmocka_unit_test(one_tenant_more_than_there_is_room_for_has_no_page),

@@ -8,6 +8,8 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +98,7 @@ static void what_a_user_may_name_is_no_container(void **state)
 
 static void a_number_is_of_one_container(void **state)
 {
-	char folder[] = "/tmp/rtl-container-XXXXXX", path[64];
+	char folder[] = "/tmp/rtl-container-XXXXXX", path[64], name[CONTAINER_NAME_BYTES];
 
 	(void)state;
 	assert_true(container_is_tenant(container_tenant(POD)));
@@ -107,9 +109,65 @@ static void a_number_is_of_one_container(void **state)
 	assert_int_equal(container_claim(folder, POD), 0);
 	assert_int_equal(container_claim(folder, POD), 0);
 	assert_int_equal(container_claim(folder, ID), -EPERM);
+	container_owner(folder, name);
+	assert_string_equal(name, POD);
 	snprintf(path, sizeof(path), "%s/.container", folder);
 	assert_int_equal(unlink(path), 0);
+	container_owner(folder, name);
+	assert_string_equal(name, "");
 	assert_int_equal(rmdir(folder), 0);
+}
+
+static void make(const char *folder, const char *name, bool is_folder)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	if (is_folder)
+		assert_int_equal(mkdir(path, 0700), 0);
+	else
+		assert_int_equal(close(open(path, O_WRONLY | O_CREAT | O_EXCL, 0600)), 0);
+}
+
+static void the_folder_of_a_container_goes_only_without_files(void **state)
+{
+	char folder[] = "/tmp/rtl-container-XXXXXX", path[96], name[CONTAINER_NAME_BYTES];
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(container_claim(folder, POD), 0);
+	make(folder, "0", true);
+	make(folder, "1000", true);
+	make(folder, "1000/job.db", false);
+	assert_int_equal(container_vacate(folder), -ENOTEMPTY);
+	container_owner(folder, name);
+	assert_string_equal(name, POD);
+
+	snprintf(path, sizeof(path), "%s/1000/job.db", folder);
+	assert_int_equal(unlink(path), 0);
+	make(folder, "note", false); /* of an administrator */
+	assert_int_equal(container_vacate(folder), -ENOTEMPTY);
+	container_owner(folder, name);
+	assert_string_equal(name, POD);
+
+	snprintf(path, sizeof(path), "%s/note", folder);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(container_vacate(folder), 0);
+	assert_int_equal(container_vacate(folder), -ENOENT);
+	assert_int_equal(symlink("/tmp", folder), 0);
+	assert_int_not_equal(container_vacate(folder), 0);
+	assert_int_equal(unlink(folder), 0);
+}
+
+static void a_line_names_the_container_and_its_number(void **state)
+{
+	char words[CONTAINER_WORDS_BYTES];
+
+	(void)state;
+	assert_string_equal(container_words(1000, "", words), "uid 1000");
+	assert_string_equal(
+		container_words(3221225999u, POD, words), "container " POD " (3221225999)");
+	assert_string_equal(container_words(3221225999u, "", words), "container 3221225999");
 }
 
 static void names_of_recorders_keep_their_container(void **state)
@@ -143,6 +201,8 @@ int main(void)
 		cmocka_unit_test(pods_and_containers_beside_the_service_are_found),
 		cmocka_unit_test(what_a_user_may_name_is_no_container),
 		cmocka_unit_test(a_number_is_of_one_container),
+		cmocka_unit_test(the_folder_of_a_container_goes_only_without_files),
+		cmocka_unit_test(a_line_names_the_container_and_its_number),
 		cmocka_unit_test(names_of_recorders_keep_their_container),
 	};
 

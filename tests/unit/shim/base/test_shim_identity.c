@@ -90,6 +90,7 @@ static void a_mode_is_a_set_of_capabilities(void **state)
 		{"RTL_MODE=lite", "lite", 0},
 		{"RTL_MODE=full", "full", OWN_SIGNAL_TIMES | COPY_TIMES | GRAPH_CALLS},
 		{"RTL_MODE=hip", "hip", OWN_SIGNAL_TIMES | HOST_CALLS},
+		{"RTL_MODE=barriers", "barriers", OWN_SIGNAL_TIMES | COPY_TIMES | SIGNAL_EDGES},
 		{"RTL_MODE=all", "all", OWN_SIGNAL_TIMES | COPY_TIMES | HOST_CALLS},
 		{"RTL_MODE=off", "off", 0},
 		{"RTL_MODE=litte", "standard", OWN_SIGNAL_TIMES},
@@ -104,7 +105,7 @@ static void a_mode_is_a_set_of_capabilities(void **state)
 			assert_int_equal(config_has(bit), (expected[i].has & bit) != 0);
 	}
 	assert_string_equal(config.complaint,
-		"RTL_MODE=litte is not lite, standard, full, hip, all or off; recording as standard");
+		"RTL_MODE=litte is not lite, standard, full, hip, barriers, all or off; recording as standard");
 }
 
 static void a_time_that_is_none_is_the_default(void **state)

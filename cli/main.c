@@ -18,6 +18,8 @@ static const struct cmd commands[] = {
 	{ "stat", cmd_stat, "[-n COUNT] [-i SECONDS] [-b|--json] [--outstanding] [SESSION]",
 		"live table of ranks and GPUs" },
 	{ "ls", cmd_ls, "[--user USER] [--since TIME] [--failed] [--json|--csv]", "sessions, live and stored" },
+	{ "rm", cmd_rm, "[-f] SESSION|FILE...", "remove sessions of yours" },
+	{ "keep", cmd_keep, "[--off] SESSION|FILE...", "keep sessions of yours from retention" },
 	{ "summary", cmd_summary, "[--by category] [--ranks LIST] [--kernels REGEX] [--sort WHAT] [--json|--csv] [FILE|SESSION]",
 		"completeness, top kernels, ranks and GPUs, losses" },
 	{ "timeline", cmd_timeline, "[--steps REGEX] [--ranks LIST] [--gpus LIST] [--step N] [--json|--csv] [FILE|SESSION]",

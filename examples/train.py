@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """A training loop small enough to read, for torchrun: its steps are roctx ranges, its kernels HIP's own fills.
 
-    rtl run --device soft -o job.db torchrun --nproc_per_node 4 examples/train.py --straggler 2
+    rtl run --device soft -o job.db torchrun --nproc_per_node 4 -t 1 -r 2 --log_dir log examples/train.py --straggler 2
+
+Debian 12's torchrun fails on its own without -t 1 -r 2 --log_dir log; others need none of it.
 
 PyTorch of Debian launches no kernels, so HIP is called by ctypes; where PyTorch has ROCm these are its own operators, and
 torch.cuda.nvtx.range_push() its ranges. The gradients are averaged by gloo, which a profiler of GPUs does not see.

@@ -5,14 +5,33 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/base/escape.h"
 #include "proto/base/cleanup.h"
+
+#define NAME "rtl: "
+
+/* In lines of a terminal, broken between words; in one write, since the job writes there, too. */
+static void put_on_terminal(const char *safe, size_t width)
+{
+	CLEANUP(free_p) char *lines = NULL;
+	size_t bytes = 0;
+	FILE *to = open_memstream(&lines, &bytes);
+
+	if (!to)
+		return;
+	fputs(NAME, to);
+	render_put_sentence(to, safe, strlen(NAME), width);
+	if (!fclose(to))
+		fwrite(lines, 1, bytes, stderr);
+}
 
 void say(const char *format, ...)
 {
 	CLEANUP(free_p) char *text = NULL;
 	CLEANUP(free_p) char *safe = NULL;
+	size_t width;
 	va_list args;
 	int n;
 
@@ -24,7 +43,11 @@ void say(const char *format, ...)
 		return;
 	}
 	safe = render_escape(text, (size_t)n);
-	fprintf(stderr, "rtl: %s\n", safe ? safe : "out of memory");
+	width = render_terminal_width(STDERR_FILENO, 0);
+	if (safe && width && strlen(NAME) + render_width(safe) > width)
+		put_on_terminal(safe, width);
+	else
+		fprintf(stderr, NAME "%s\n", safe ? safe : "out of memory");
 }
 
 #define NEAREST_WORD_MAX 64

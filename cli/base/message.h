@@ -8,7 +8,7 @@
  */
 #include <stddef.h>
 
-/* "rtl: what: why; what to do" */
+/* "rtl: what: why; what to do"; on a terminal broken between words where it does not fit. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*

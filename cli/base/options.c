@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cli/base/color.h"
 #include "cli/base/command.h"
@@ -235,7 +237,9 @@ bool opts_is_configured(const struct argp_state *state)
 	return state->next - 1 <= configured;
 }
 
-const struct argp_option *opts_find_setting(const struct argp *argp,
+/* Finds the option of @argp that @setting names. Returns NULL with "PATH:LINE: why" in @why if
+ * there is none, or if a flag is neither yes nor no. */
+static const struct argp_option *find_setting(const struct argp *argp,
 	const struct config_setting *setting, char why[CONFIG_FILE_WHY_BYTES])
 {
 	bool flag, is_ambiguous;
@@ -260,7 +264,7 @@ static char *make_word(const struct argp *argp, const struct config_file *file,
 	const struct config_setting *setting)
 {
 	char why[CONFIG_FILE_WHY_BYTES], variable[64];
-	const struct argp_option *option = opts_find_setting(argp, setting, why);
+	const struct argp_option *option = find_setting(argp, setting, why);
 	bool is_set = true;
 	char *word;
 	int n;
@@ -322,7 +326,7 @@ static error_t parse_configured(int key, char *arg, struct argp_state *state)
 	return r;
 }
 
-void opts_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
+static void parse_all(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
 {
 	struct argp_option options[OPTS_NAMES_MAX];
 	struct argp with_table, with_settings;
@@ -330,8 +334,6 @@ void opts_parse(const struct argp *argp, int argc, char **argv, unsigned flags, 
 
 	if (flags & OPTS_TABLE && add_table_options(argp, options, &with_table))
 		argp = &with_table;
-	opts_verb = argv[0];
-	opts_exit = flags & OPTS_RUN ? CMD_RUN_FAILED : CMD_USAGE;
 	argp_err_exit_status = opts_exit;
 	scan(argp, argc, argv, flags & (OPTS_RUN | OPTS_COMMAND));
 	if (flags & OPTS_CONFIG) {
@@ -351,10 +353,36 @@ void opts_parse(const struct argp *argp, int argc, char **argv, unsigned flags, 
 			opts_verb);
 }
 
+void opts_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
+{
+	opts_verb = argv[0];
+	opts_exit = flags & OPTS_RUN ? CMD_RUN_FAILED : CMD_USAGE;
+	parse_all(argp, argc, argv, flags, input);
+}
+
+/* A bad value ends the process that parses it, so another process does. */
+bool opts_check_settings(const struct argp *argp, const char *section, unsigned flags, void *input)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		char *argv[] = {strdup(section), NULL};
+
+		opts_verb = "config";
+		opts_exit = CMD_BAD_INPUT;
+		parse_all(argp, 1, argv, flags, input);
+		_exit(0);
+	}
+	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}
+
 error_t opts_file(int key, char *arg, const char **ret)
 {
 	if (key == ARGP_KEY_ARG && *ret)
 		opts_error("one FILE or SESSION at a time");
+	if (key == ARGP_KEY_ARG && !*arg)
+		opts_error("the name of FILE or SESSION is empty");
 	if (key == ARGP_KEY_ARG)
 		*ret = arg;
 	return key == ARGP_KEY_ARG || key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;

@@ -32,11 +32,11 @@ void opts_parse(const struct argp *argp, int argc, char **argv, unsigned flags, 
 bool opts_is_configured(const struct argp_state *state);
 
 /*
- * Finds the option of @argp that @setting names. Returns NULL with "PATH:LINE: why" in @why if
- * there is none, or if a flag is neither yes nor no.
+ * Checks what rtl.conf has in @section for the verb of @argp and @flags, keys and values. Returns
+ * false after a line with file and line of the first that is wrong, or if there is no process for
+ * it.
  */
-const struct argp_option *opts_find_setting(const struct argp *argp,
-	const struct config_setting *setting, char why[CONFIG_FILE_WHY_BYTES]);
+bool opts_check_settings(const struct argp *argp, const char *section, unsigned flags, void *input);
 
 /* Prints "rtl VERB: <text>" and exits. For a parser, and for a verb after opts_parse(). */
 _Noreturn void opts_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -41,6 +41,9 @@ void sample_free_p(struct sample **sample)
 		free(s->rows[i].state);
 		free(s->rows[i].exe);
 	}
+	for (size_t i = 0; i < s->kept_count; i++)
+		free(s->kept[i]);
+	free(s->kept);
 	free(s->sessions);
 	free(s->rows);
 	free(s->trouble);
@@ -218,6 +221,18 @@ static int take_stat(void *data, const char *socket, const Rtl__Frame *frame)
 	return r;
 }
 
+static int add_kept(struct sample *sample, const ProtobufCBinaryData *path)
+{
+	char **grown = grow_by_one(sample->kept, sample->kept_count, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	sample->kept = grown;
+	grown[sample->kept_count] = msg_string(true, path, SAMPLE_PATH_BYTES);
+	sample->kept_count += grown[sample->kept_count] != NULL;
+	return 0;
+}
+
 static int take_sessions(void *data, const char *socket, const Rtl__Frame *frame)
 {
 	const Rtl__SessionsReply *reply = frame->sessions_reply;
@@ -225,6 +240,8 @@ static int take_sessions(void *data, const char *socket, const Rtl__Frame *frame
 
 	for (size_t i = 0; i < reply->n_sessions && !r; i++)
 		r = add_session(data, socket, reply->sessions[i]);
+	for (size_t i = 0; i < reply->n_kept && !r; i++)
+		r = add_kept(data, reply->kept + i);
 	return r;
 }
 

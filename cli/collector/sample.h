@@ -21,6 +21,7 @@ struct sample_session {
 	bool is_missing;	      /* something is missing, lost or not; line tells what */
 	uint64_t removed_realtime_ns; /* when its collector removed it */
 	char *removed_why;	      /* NULL if it was not removed */
+	bool is_kept;		      /* from retention, or in the list; only for rtl ls */
 	bool is_aside;		      /* a file that a collector found damaged and moved aside */
 	uint64_t written_ns;	      /* the last write to it; only for rtl ls */
 };
@@ -48,6 +49,8 @@ struct sample {
 	size_t session_count;
 	struct sample_row *rows; /* sorted by session, rank, process, GPU */
 	size_t row_count;
+	char **kept; /* databases that their owners keep, from sample_take_sessions() */
+	size_t kept_count;
 	char *trouble; /* reported by a collector that has trouble or did not answer; or NULL */
 	unsigned collectors;
 	uint64_t time_ns; /* CLOCK_BOOTTIME */

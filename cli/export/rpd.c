@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/base/wrapping.h"
@@ -42,8 +43,14 @@ static const char *const texts[] = {"", "", "KernelExecution", "CopyHostToDevice
 /* The values of hipMemcpyKind. */
 enum { COPY_HOST_TO_HOST, COPY_HOST_TO_DEVICE, COPY_DEVICE_TO_HOST, COPY_DEVICE_TO_DEVICE };
 
+/* When the first operation of a process began and the last one ended. */
+struct span {
+	int64_t first_ns, last_ns;
+};
+
 struct rpd {
 	struct table_file file;
+	struct span *spans; /* by export_process.index */
 	sqlite3_stmt *string, *ustring, *api, *op, *link, *kernel, *copy, *metadata;
 };
 
@@ -120,6 +127,17 @@ static int64_t api_of(const struct export_process *process, int64_t number)
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
+static void note_span(
+	struct rpd *state, const struct export_process *process, int64_t start_ns, int64_t end_ns)
+{
+	struct span *span = state->spans + process->index;
+
+	if (start_ns < span->first_ns)
+		span->first_ns = start_ns;
+	if (end_ns > span->last_ns)
+		span->last_ns = end_ns;
+}
+
 static int put_kernel(struct export_writer *w, const struct export_kernel *kernel)
 {
 	struct rpd *state = w->state;
@@ -131,6 +149,7 @@ static int put_kernel(struct export_writer *w, const struct export_kernel *kerne
 		gpu_of(kernel->process, kernel->gpu_id), kernel->queue, kernel->sequence,
 		kernel->start_ns, kernel->end_ns, text, (int64_t)TEXT_KERNEL);
 
+	note_span(state, kernel->process, kernel->start_ns, kernel->end_ns);
 	if (r || !kernel->function)
 		return r;
 	is_in_items = !strncmp(kernel->function->text, "hipExtModuleLaunch", 18) ||
@@ -169,6 +188,7 @@ static int put_copy(struct export_writer *w, const struct export_copy *copy)
 	r = table_file_insert(&state->file, state->op, "niiiiiii", gpu_of(copy->process, gpu_id),
 		(int64_t)0, copy->number, copy->start_ns, copy->end_ns, (int64_t)TEXT_EMPTY,
 		(int64_t)kinds[at].text);
+	note_span(state, copy->process, copy->start_ns, copy->end_ns);
 	if (r || !copy->function)
 		return r;
 	r = table_file_insert(&state->file, state->link, "ii", api,
@@ -212,16 +232,45 @@ static int put_range(struct export_writer *w, const struct export_range *range)
 		range->start_ns, range->end_ns, range->text);
 }
 
-/* rpd2tracing treats a file without any such row as empty. */
+/* rpd2tracing treats a file without any such row as empty, and raptor leaves out what lies before
+ * the first one or after the last one: an operation may end after its process. */
 static int put_process(struct export_writer *w, const struct export_process *process)
 {
+	const struct span *span = ((struct rpd *)w->state)->spans + process->index;
 	char label[EXPORT_LABEL_BYTES], text[EXPORT_LABEL_BYTES + 64];
+	int64_t start_ns = process->start_ns;
 	int64_t end_ns = process->has_end ? process->end_ns : w->source->end_ns;
 
 	export_label(w->source, process, label);
 	snprintf(text, sizeof(text), "%spid %" PRId64 ": recorded", label, process->pid);
-	return put_marker(w, process, PROCESS_NUMBER, process->pid, process->start_ns,
-		end_ns > process->start_ns ? end_ns : process->start_ns, text);
+	if (span->first_ns < start_ns)
+		start_ns = span->first_ns;
+	if (span->last_ns > end_ns)
+		end_ns = span->last_ns;
+	return put_marker(w, process, PROCESS_NUMBER, process->pid, start_ns,
+		end_ns > start_ns ? end_ns : start_ns, text);
+}
+
+static int put_processes(struct export_writer *w)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < w->source->process_count && !r; i++)
+		if (export_has_process(w->source, w->source->processes + i))
+			r = put_process(w, w->source->processes + i);
+	return r;
+}
+
+static int make_spans(struct export_writer *w)
+{
+	struct rpd *state = w->state;
+
+	state->spans = calloc(w->source->process_count + 1, sizeof(*state->spans));
+	if (!state->spans)
+		return -ENOMEM;
+	for (size_t i = 0; i < w->source->process_count; i++)
+		state->spans[i] = (struct span){INT64_MAX, INT64_MIN};
+	return 0;
 }
 
 /* ---- the file ------------------------------------------------------------------------------- */
@@ -270,10 +319,7 @@ static int begin(struct export_writer *w)
 		r = put_metadata(w);
 	if (!r)
 		r = put_strings(w);
-	for (size_t i = 0; i < w->source->process_count && !r; i++)
-		if (export_has_process(w->source, w->source->processes + i))
-			r = put_process(w, w->source->processes + i);
-	return r;
+	return r ? r : make_spans(w);
 }
 
 static void finalize(struct rpd *state)
@@ -290,9 +336,12 @@ static void finalize(struct rpd *state)
 static int end(struct export_writer *w)
 {
 	struct rpd *state = w->state;
-	int r = table_file_do(&state->file,
-		"CREATE INDEX rocpd_strin_string_c7b9cd_idx ON rocpd_string (string);"
-		"CREATE INDEX rocpd_ustri_string_84d4a7_idx ON rocpd_ustring (string)");
+	int r = put_processes(w);
+
+	if (!r)
+		r = table_file_do(&state->file,
+			"CREATE INDEX rocpd_strin_string_c7b9cd_idx ON rocpd_string (string);"
+			"CREATE INDEX rocpd_ustri_string_84d4a7_idx ON rocpd_ustring (string)");
 
 	finalize(state);
 	return r ? r : table_file_close(&state->file);
@@ -304,6 +353,7 @@ static void done(struct export_writer *w)
 
 	finalize(state);
 	table_file_done(&state->file);
+	free(state->spans);
 }
 
 const struct export_format export_rpd = {

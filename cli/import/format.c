@@ -31,11 +31,13 @@ static const struct import_format *find(const char *name)
 }
 
 /* Names the format by the tables, because a SQLite file says little else about itself. */
-static const char *name_of_database(struct trace_file *file)
+static const char *name_of_database(struct trace_file *file, const char *unpacked)
 {
 	CLEANUP(foreign_close_p) sqlite3 *db = NULL;
 	const char *name = NULL;
 
+	if (file->is_gzip && trace_file_unpack(file, unpacked) < 0)
+		return NULL;
 	if (foreign_open(file, &db) < 0)
 		return NULL;
 	if (foreign_number(db, "PRAGMA application_id", 0) == SCHEMA_APPLICATION_ID)
@@ -67,7 +69,7 @@ static const char *name_of(const char *head, size_t length)
 	return "torch";
 }
 
-const struct import_format *import_format_of(struct trace_file *file)
+const struct import_format *import_format_of(struct trace_file *file, const char *unpacked)
 {
 	CLEANUP(free_p) char *head = malloc(HEAD_BYTES);
 	static const char sqlite[] = "SQLite format 3";
@@ -85,7 +87,7 @@ const struct import_format *import_format_of(struct trace_file *file)
 	if (n < 0 || trace_file_rewind(file) < 0)
 		return NULL;
 	if (length > sizeof(sqlite) && !memcmp(head, sqlite, sizeof(sqlite)))
-		name = name_of_database(file);
+		name = name_of_database(file, unpacked);
 	else
 		name = name_of(head, length);
 	if (!name && !file->error[0])

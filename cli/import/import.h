@@ -20,8 +20,9 @@ struct import_format {
 		const struct import_options *options);
 };
 
-/* Returns NULL with the reason in @file->error if the format is unknown. */
-const struct import_format *import_format_of(struct trace_file *file);
+/* Returns NULL with the reason in @file->error if the format is unknown. A compressed database is
+ * unpacked to the new file @unpacked. */
+const struct import_format *import_format_of(struct trace_file *file, const char *unpacked);
 
 /* Adds the file @name to @store, and prints how many rows it has or what is wrong. Returns 0, 1 if
  * the store has it already, or -errno. */

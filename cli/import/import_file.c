@@ -51,13 +51,15 @@ int import_file(struct import_store *store, const char *name, const struct impor
 {
 	CLEANUP(trace_file_done) struct trace_file file;
 	const struct import_format *format;
+	char unpacked[PATH_MAX];
 	int r = trace_file_open(name, &file);
 
 	if (r < 0) {
 		say("%s", file.error);
 		return r;
 	}
-	format = import_format_of(&file);
+	snprintf(unpacked, sizeof(unpacked), "%s.unpacked", store->path);
+	format = import_format_of(&file, unpacked);
 	if (!format) {
 		say("%s", file.error);
 		return -EINVAL;

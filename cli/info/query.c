@@ -73,7 +73,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		if (!o->sql && is_sql(arg))
 			o->sql = arg;
-		else if (!o->verb.name && (!o->sql || o->file_sql))
+		else if (!o->verb.name)
 			o->verb.name = arg;
 		else if (!o->sql)
 			o->sql = arg;
@@ -184,6 +184,8 @@ static void show_rows(const struct query_options *o, struct query *query, struct
 	int r = columns ? render_new(stdout, o->verb.format, columns, count, &render) : -1;
 
 	if (!r) {
+		render_set_width(render, render_terminal_width(STDOUT_FILENO, 0));
+		render_hide_nothing(render);
 		if (o->verb.format == RENDER_JSON)
 			printf("{\"schema\":1,\"simulated\":%s,\"rows\":",
 				is_simulated ? "true" : "false");

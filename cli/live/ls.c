@@ -161,6 +161,7 @@ static const struct render_column columns[] = {
 	{"removed_realtime_ns", NULL, RENDER_ID},
 	{"removed_why", NULL, RENDER_TEXT},
 	{"container", NULL, RENDER_TEXT},
+	{"kept", NULL, RENDER_BOOL},
 };
 
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
@@ -462,14 +463,15 @@ static void keep_newest(struct sample *sample, size_t newest)
 		sample_drop_session(sample);
 }
 
-static const char *describe_state(const struct sample_session *s)
+/* In a table a closed session that is kept has that for its state; other formats have both. */
+static const char *describe_state(const struct sample_session *s, enum render_format format)
 {
 	if (s->is_aside)
 		return "set aside";
 	if (s->removed_why)
 		return "removed";
 	if (s->is_closed)
-		return "closed";
+		return s->is_kept && format == RENDER_TABLE ? "kept" : "closed";
 	/*
 	 * It is open, but no collector has it, because the collector was killed; the next one will
 	 * continue it.
@@ -508,8 +510,8 @@ static const char *describe_user(
 	return ret;
 }
 
-static void fill_row(const struct sample_session *s, const char *removal, char started[32],
-	const char *user, struct render_value ret[COLUMNS])
+static void fill_row(const struct sample_session *s, enum render_format format, const char *removal,
+	char started[32], const char *user, struct render_value ret[COLUMNS])
 {
 	time_t start = (time_t)(s->start_realtime_ns / 1000000000);
 	struct tm tm;
@@ -517,7 +519,7 @@ static void fill_row(const struct sample_session *s, const char *removal, char s
 			 strftime(started, 32, "%F %T", &tm);
 
 	*ret++ = render_text(s->name);
-	*ret++ = render_text(describe_state(s));
+	*ret++ = render_text(describe_state(s, format));
 	*ret++ = render_text(has_start ? started : NULL);
 	*ret++ = render_optional(has_start, (int64_t)s->start_realtime_ns);
 	*ret++ = render_optional(s->has_counts, s->processes);
@@ -537,6 +539,7 @@ static void fill_row(const struct sample_session *s, const char *removal, char s
 	*ret++ = render_optional(s->removed_why, (int64_t)s->removed_realtime_ns);
 	*ret++ = render_text(s->removed_why);
 	*ret++ = render_text(s->container);
+	*ret++ = render_optional(!s->removed_why, s->is_kept);
 }
 
 /* The newest comes last, next to the prompt. */
@@ -564,7 +567,7 @@ static int show(const struct sample *sample, const struct ls_options *o)
 		CLEANUP(free_p)
 		char *removal = describe_removal(sample->sessions + i, o->format);
 
-		fill_row(sample->sessions + i, removal, started,
+		fill_row(sample->sessions + i, o->format, removal, started,
 			describe_user(sample->sessions + i, o->format, user), row);
 		r = render_row(render, row);
 	}
@@ -572,6 +575,23 @@ static int show(const struct sample *sample, const struct ls_options *o)
 	if (o->format == RENDER_JSON)
 		printf("}\n");
 	return r;
+}
+
+/* Collectors report what they have; private runs that are kept have links. */
+static void mark_kept(struct sample *sample)
+{
+	CLEANUP(path_set_done) struct path_set kept = {0};
+	CLEANUP(find_files_free_p) char **paths = find_kept();
+
+	for (size_t i = 0; i < sample->kept_count; i++)
+		path_set_add(&kept, sample->kept[i]);
+	for (char **path = paths; path && *path; path++)
+		path_set_add(&kept, *path);
+	for (size_t i = 0; i < sample->session_count; i++) {
+		struct sample_session *s = sample->sessions + i;
+
+		s->is_kept = s->database && path_set_has(&kept, s->database);
+	}
 }
 
 static bool has_filter(const struct ls_options *o)
@@ -605,6 +625,7 @@ static void add_all(struct sample *sample, const struct ls_options *o)
 	keep_asked_for(sample, o);
 	keep_newest(sample, o->newest);
 	complete_closed(sample, &index);
+	mark_kept(sample);
 }
 
 int cmd_ls(int argc, char **argv)

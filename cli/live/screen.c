@@ -103,6 +103,11 @@ static void draw_foot(int y, int width, enum stat_order order, bool is_paused, b
 	attrset(A_NORMAL);
 }
 
+size_t stat_screen_width(void)
+{
+	return (size_t)getmaxx(stdscr);
+}
+
 void stat_screen_draw(const struct stat_view *view, enum stat_order order, bool is_paused)
 {
 	int height, width;

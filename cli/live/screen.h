@@ -21,6 +21,8 @@ enum stat_key {
 int stat_screen_open(void);
 void stat_screen_close(void);
 
+/* Columns of the terminal, as of the last draw or key. */
+size_t stat_screen_width(void);
 void stat_screen_draw(const struct stat_view *view, enum stat_order order, bool is_paused);
 
 /* Waits for a key for at most @timeout_ns. */

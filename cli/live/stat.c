@@ -84,7 +84,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-const struct argp stat_argp = {options, parse, "[SESSION]",
+static const struct argp stat_argp = {options, parse, "[SESSION]",
 	"A live table of all ranks and GPUs of the sessions that this user may see: rates, drops."
 	"\vLOAD %: time of kernels per time passed; queues at once make it more than 100. IDLE s: "
 	"since the end of the latest kernel. \"-\": not known (yet), which is never 0. \"!\": "
@@ -136,7 +136,8 @@ static int print_json(const struct sample *now)
 static int print_table(const struct sample *now, uint64_t interval_ns, bool is_first)
 {
 	CLEANUP(stat_view_free_p) struct stat_view *view = NULL;
-	int r = stat_view_new(now, interval_ns, STAT_BY_RANK, &view);
+	const size_t width = render_terminal_width(STDOUT_FILENO, 0);
+	int r = stat_view_new(now, interval_ns, STAT_BY_RANK, width, &view);
 
 	if (r)
 		return r;
@@ -144,8 +145,8 @@ static int print_table(const struct sample *now, uint64_t interval_ns, bool is_f
 		putchar('\n');
 	for (size_t i = 0; i < view->count; i++) {
 		CLEANUP(free_p)
-		char *line = render_escape_cut(
-			view->lines[i].text, strlen(view->lines[i].text), STAT_WIDTH_MAX);
+		char *line = render_escape_cut(view->lines[i].text, strlen(view->lines[i].text),
+			width ? width : STAT_WIDTH_MAX);
 
 		puts(line ? line : "");
 	}
@@ -230,7 +231,9 @@ static int take_live(struct live *live)
 static int draw_live(const struct live *live)
 {
 	CLEANUP(stat_view_free_p) struct stat_view *view = NULL;
-	int r = stat_view_new(live->now, live->options->interval_ns, live->order, &view);
+	/* With --wide the right edge cuts. */
+	size_t width = render_terminal_width(STDOUT_FILENO, 0) ? stat_screen_width() : 0;
+	int r = stat_view_new(live->now, live->options->interval_ns, live->order, width, &view);
 
 	if (!r)
 		stat_screen_draw(view, live->order, live->is_paused);
@@ -311,11 +314,20 @@ static int show_screen(const struct stat_options *o)
 	return r;
 }
 
+#define STAT_FLAGS (OPTS_CONFIG | OPTS_TABLE)
+
+bool stat_check_settings(void)
+{
+	struct stat_options o = {0};
+
+	return opts_check_settings(&stat_argp, "stat", STAT_FLAGS, &o);
+}
+
 int cmd_stat(int argc, char **argv)
 {
 	struct stat_options o = {.interval_ns = 2 * SECOND_NS};
 
-	opts_parse(&stat_argp, argc, argv, OPTS_CONFIG, &o);
+	opts_parse(&stat_argp, argc, argv, STAT_FLAGS, &o);
 	if (o.is_outstanding)
 		return stat_outstanding(o.socket, o.session, o.is_json);
 	if (o.is_json || o.is_batch || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /* The options of rtl stat, which are the keys of its section in rtl.conf. */
-#include <argp.h>
+#include <stdbool.h>
 
-extern const struct argp stat_argp;
+/* As opts_check_settings(). */
+bool stat_check_settings(void);

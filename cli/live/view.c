@@ -20,6 +20,7 @@ static const struct render_column columns[] = {
 	{"gpuId", "GPU", RENDER_ID},
 	{"pid", "PID", RENDER_ID},
 	{"process_id", NULL, RENDER_ID},
+	{"state", "STATE", RENDER_TEXT},
 	{"kernels_per_s", "KERNELS/s", RENDER_COUNT},
 	{"load_pct", "LOAD %", RENDER_TENTHS},
 	{NULL, "", RENDER_NOTE},
@@ -27,7 +28,6 @@ static const struct render_column columns[] = {
 	{"dispatched", "KERNELS", RENDER_COUNT},
 	{"dropped", "DROPS", RENDER_COUNT},
 	{NULL, "", RENDER_NOTE},
-	{"state", "STATE", RENDER_TEXT},
 	{"records", "RECORDS", RENDER_TEXT},
 	{"idle_ns", "IDLE s", RENDER_NS_IN_S},
 	{"pending", "PENDING", RENDER_COUNT},
@@ -80,6 +80,7 @@ static void fill_row(
 	*ret++ = render_optional(r->has_gpu, r->gpu_id);
 	*ret++ = render_integer(r->pid);
 	*ret++ = render_integer((int64_t)r->process_id);
+	*ret++ = render_text(r->state);
 	*ret++ = render_real(r->kernels_per_s);
 	*ret++ = render_real(r->load_pct);
 	*ret++ = render_text(load_bar(r->load_pct));
@@ -87,7 +88,6 @@ static void fill_row(
 	*ret++ = render_integer((int64_t)r->dispatched);
 	*ret++ = render_integer((int64_t)r->dropped);
 	*ret++ = render_text(r->dropped ? "!" : NULL);
-	*ret++ = render_text(r->state);
 	*ret++ = render_text(r->records);
 	*ret++ = render_optional(has_idle, (int64_t)(r->time_ns - r->last_ns));
 	*ret++ = render_integer((int64_t)r->pending);
@@ -205,13 +205,38 @@ static int put_verdict(struct stat_view *view, const struct sample_session *s)
 	return s->is_missing && s->line ? put_line(view, STAT_LOSSY, "%s", s->line) : 0;
 }
 
-static int put_session(struct stat_view *view, const struct sample *now, size_t session)
+/* What does not fit into one line stands on several: the name, the figures, the command. */
+static int put_counted(
+	struct stat_view *view, const struct sample_session *s, const char *figures, size_t width)
+{
+	const enum stat_style style = s->is_missing ? STAT_LOSSY : STAT_SESSION;
+	const char *simulated = s->is_simulated ? "SIMULATED  " : "";
+	const char *name = s->name ? s->name : "-", *command = s->command ? s->command : "";
+	size_t before = strlen(simulated) + strlen(name) + 2 + strlen(figures);
+	int r;
+
+	if (!width || before + 2 + strlen(command) <= width)
+		return put_line(view, style, "%s%s  %s%s%s", simulated, name, figures,
+			*command ? "  " : "", command);
+	if (before <= width) {
+		r = put_line(view, style, "%s%s  %s", simulated, name, figures);
+	} else {
+		r = put_line(view, style, "%s%s", simulated, name);
+		if (!r)
+			r = put_line(view, style, "%s", figures);
+	}
+	return r || !*command ? r : put_line(view, STAT_PLAIN, "%s", command);
+}
+
+static int put_session(
+	struct stat_view *view, const struct sample *now, size_t session, size_t width)
 {
 	const struct sample_session *s = now->sessions + session;
 	double rate = sum_rates(now, session);
 	CLEANUP(free_p) char *kernels = render_count((int64_t)s->dispatched);
 	CLEANUP(free_p) char *lost = render_count((int64_t)s->lost);
 	CLEANUP(free_p) char *per_s = render_count(isnan(rate) ? 0 : llround(rate));
+	CLEANUP(free_p) char *figures = NULL;
 	int r = put_line(view, STAT_PLAIN, "%s", "");
 
 	if (!r && !(kernels && lost && per_s))
@@ -220,20 +245,21 @@ static int put_session(struct stat_view *view, const struct sample *now, size_t 
 		return r;
 	if (!s->has_counts)
 		return put_uncounted(view, s);
-	r = put_line(view, s->is_missing ? STAT_LOSSY : STAT_SESSION,
-		"%s%s  %u of %u processes live  %s kernels%s%s%s  %s lost%s%s%s%s%s",
-		s->is_simulated ? "SIMULATED  " : "", s->name ? s->name : "-", s->live_processes,
-		s->processes, kernels, isnan(rate) ? "" : " (", isnan(rate) ? "" : per_s,
-		isnan(rate) ? "" : "/s)", lost, s->is_missing ? " !" : "",
-		s->is_closed ? "  closed" : "",
-		s->has_uid && s->uid != getuid() ? "  of another user" : "", s->command ? "  " : "",
-		s->command ? s->command : "");
+	if (asprintf(&figures, "%u of %u processes live  %s kernels%s%s%s  %s lost%s%s%s",
+		    s->live_processes, s->processes, kernels, isnan(rate) ? "" : " (",
+		    isnan(rate) ? "" : per_s, isnan(rate) ? "" : "/s)", lost,
+		    s->is_missing ? " !" : "", s->is_closed ? "  closed" : "",
+		    s->has_uid && s->uid != getuid() ? "  of another user" : "") < 0) {
+		figures = NULL;
+		return -ENOMEM;
+	}
+	r = put_counted(view, s, figures, width);
 	return r ? r : put_verdict(view, s);
 }
 
 /* Formats one table of all rows of a session and splits it into lines. */
 static int put_table(struct stat_view *view, const struct sample *now,
-	const struct sample_row *const *rows, size_t count)
+	const struct sample_row *const *rows, size_t count, size_t width)
 {
 	CLEANUP(free_p) char *text = NULL;
 	CLEANUP(render_free_p) struct render *render = NULL;
@@ -242,6 +268,8 @@ static int put_table(struct stat_view *view, const struct sample *now,
 	FILE *memory = open_memstream(&text, &bytes);
 	int r = memory ? render_new(memory, RENDER_TABLE, columns, COLUMNS, &render) : -ENOMEM;
 
+	if (!r)
+		render_set_width(render, width);
 	for (size_t i = 0; i < count && !r; i++) {
 		fill_row(now, rows[i], values);
 		r = render_row(render, values);
@@ -288,8 +316,8 @@ static int compare_keys(const void *a, const void *b, void *order)
 	return (*x > *y) - (*x < *y);
 }
 
-static int put_rows(
-	struct stat_view *view, const struct sample *now, size_t session, enum stat_order order)
+static int put_rows(struct stat_view *view, const struct sample *now, size_t session,
+	enum stat_order order, size_t width)
 {
 	CLEANUP(free_p) const struct sample_row **rows = calloc(now->row_count + 1, sizeof(*rows));
 	size_t count = 0;
@@ -302,11 +330,11 @@ static int put_rows(
 	if (!count)
 		return 0;
 	qsort_r(rows, count, sizeof(*rows), compare_keys, &order);
-	return put_table(view, now, rows, count);
+	return put_table(view, now, rows, count, width);
 }
 
 int stat_view_new(const struct sample *now, uint64_t interval_ns, enum stat_order order,
-	struct stat_view **ret)
+	size_t width, struct stat_view **ret)
 {
 	CLEANUP(stat_view_free_p) struct stat_view *view = calloc(1, sizeof(*view));
 	int r = view ? put_head(view, now, interval_ns) : -ENOMEM;
@@ -314,9 +342,9 @@ int stat_view_new(const struct sample *now, uint64_t interval_ns, enum stat_orde
 	if (!r && !now->session_count && now->collectors)
 		r = put_line(view, STAT_PLAIN, "no sessions; rtl run starts one");
 	for (size_t i = 0; i < now->session_count && !r; i++) {
-		r = put_session(view, now, i);
+		r = put_session(view, now, i, width);
 		if (!r)
-			r = put_rows(view, now, i, order);
+			r = put_rows(view, now, i, order, width);
 	}
 	if (r)
 		return r;

@@ -36,9 +36,12 @@ enum stat_order {
 	STAT_ORDERS,
 };
 
-/* @now contains its rates. @interval_ns is printed in the head. Returns 0 or -ENOMEM. */
+/*
+ * @now contains its rates. @interval_ns is printed in the head. Columns of tables that do not fit
+ * into @width are left out; 0: all fit. Returns 0 or -ENOMEM.
+ */
 int stat_view_new(const struct sample *now, uint64_t interval_ns, enum stat_order order,
-	struct stat_view **ret);
+	size_t width, struct stat_view **ret);
 void stat_view_free_p(struct stat_view **view);
 
 /* Returns NULL if memory is short. */

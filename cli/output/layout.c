@@ -42,6 +42,29 @@ static bool fits(const struct layout_column *columns, size_t count, size_t last,
 	return width_before_last(columns, count, last) + width_of_last(columns + last) <= width;
 }
 
+/* Takes what is missing from the widest texts, one column of the terminal after the other. */
+static void cut_texts(struct layout_column *columns, size_t count, size_t last, size_t width)
+{
+	while (!fits(columns, count, last, width)) {
+		struct layout_column *widest = NULL;
+
+		for (size_t i = 0; i < last; i++)
+			if (is_shown(columns + i) && columns[i].is_left &&
+				columns[i].width > LAYOUT_LAST_COLUMNS &&
+				(!widest || columns[i].width > widest->width))
+				widest = columns + i;
+		if (!widest)
+			return;
+		widest->width--;
+		widest->is_cut = true;
+	}
+}
+
+static void hide(struct layout_column *column)
+{
+	column->is_hidden = !column->is_fixed;
+}
+
 static bool is_of_distribution(const char *title, const char *word)
 {
 	size_t length = strlen(word);
@@ -56,20 +79,22 @@ bool layout_fit(struct layout_column *columns, size_t count, size_t width)
 
 	if (last == count)
 		return false;
+	cut_texts(columns, count, last, width);
 	for (size_t w = 0; w < sizeof(words) / sizeof(*words); w++)
 		for (size_t i = 0; i < count && !fits(columns, count, last, width); i++)
 			if (i != last && is_shown(columns + i) &&
 				is_of_distribution(columns[i].title, words[w]))
-				columns[i].is_hidden = true;
+				hide(columns + i);
 	for (size_t i = last; i-- > 0 && !fits(columns, count, last, width);)
 		if (is_shown(columns + i) && columns[i].is_nothing)
-			columns[i].is_hidden = true;
+			hide(columns + i);
 	if (fits(columns, count, last, width))
 		return false;
 	if (columns[last].is_left && width_before_last(columns, count, last) <= width + GAP)
 		return true;
 	/* The first column identifies the row, so it stays. */
 	for (size_t i = last; i-- > 1 && !fits(columns, count, last, width);)
-		columns[i].is_hidden |= is_shown(columns + i);
+		if (is_shown(columns + i))
+			hide(columns + i);
 	return false;
 }

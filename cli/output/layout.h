@@ -2,9 +2,9 @@
 #pragma once
 /*
  * Decides which columns of a table fit the terminal, and where the last one goes, which usually is
- * the name of a kernel or a note. If there is no room, columns are hidden in this order: those of a
- * distribution (MIN, P50, P95, P99), those that say nothing in any row, then the rightmost. Pure
- * computation.
+ * the name of a kernel or a note. If there is no room, texts become narrower first, but none
+ * narrower than LAYOUT_LAST_COLUMNS; then columns are hidden in this order: those of a distribution
+ * (MIN, P50, P95, P99), those that say nothing in any row, then the rightmost. Pure computation.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +17,9 @@ struct layout_column {
 	size_t width;	   /* width of its widest cell or its title */
 	bool is_left;	   /* a text, which may be cut or moved to a line of its own */
 	bool is_nothing;   /* all rows are 0, unknown or empty */
+	bool is_fixed;	   /* it is never hidden */
 	bool is_hidden;	   /* result: there is no room for it */
+	bool is_cut;	   /* result: @width is less than it needs; not of the last column */
 };
 
 /*

@@ -233,6 +233,12 @@ void render_set_width(struct render *render, size_t width)
 	render->width = width;
 }
 
+void render_hide_nothing(struct render *render)
+{
+	for (size_t i = 0; i < render->count && render->layout; i++)
+		render->layout[i].is_fixed = true;
+}
+
 static void put_padding(struct render *r, size_t n)
 {
 	while (n--)
@@ -299,10 +305,14 @@ static void put_line(struct render *r, char *const *cells)
 	for (size_t i = 0; i < r->count; i++) {
 		const struct layout_column *column = r->layout + i;
 		const char *text = cells ? cells[i] : r->titles[i];
+		CLEANUP(free_p) char *cut = NULL;
 		size_t width;
 
 		if (!column->title || column->is_hidden || (i == r->last && r->is_last_below))
 			continue;
+		cut = column->is_cut && i != r->last ? render_cut_middle(text, column->width)
+						     : NULL;
+		text = cut ? cut : text;
 		width = render_width(text);
 		if (i == r->last && !width)
 			break; /* trailing blanks are never written */
@@ -350,6 +360,8 @@ static void list_hidden(const struct render *r, bool is_nothing, const char *wha
 
 	for (size_t i = 0; i < r->count; i++) {
 		if (!r->layout[i].is_hidden || r->layout[i].is_nothing != is_nothing)
+			continue;
+		if (!*r->titles[i]) /* it belongs to the column before it */
 			continue;
 		fprintf(to, "%s%s", before, r->titles[i]);
 		before = ", ";

@@ -77,6 +77,8 @@ int render_new(FILE *to, enum render_format format, const struct render_column *
 	size_t count, struct render **ret);
 /* Cuts tables at @width terminal columns; 0: never. */
 void render_set_width(struct render *render, size_t width);
+/* All columns stay, as the user has chosen them: a table may be wider than its terminal. */
+void render_hide_nothing(struct render *render);
 /* Explains the titles of an HTML table by @titles (titles.h), which is borrowed. */
 void render_explain(struct render *render, const char *titles);
 /* Ends each row of CSV with the column "simulated", which is @is_simulated; other formats say that

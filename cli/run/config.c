@@ -39,27 +39,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp parser = {options, parse, NULL,
-	"The settings of " CONFIG_FILE_SYSTEM
+	"Check and print the settings of " CONFIG_FILE_SYSTEM
 	" and, over it, $XDG_CONFIG_HOME/rtl/rtl.conf: sections "
 	"run and stat, with the long options of these verbs for keys. An option on the command "
 	"line "
 	"stands over the environment, and that over both files.",
 	NULL, NULL, NULL};
-
-/* Checks a setting of the sections run and stat; the collector checks the others. Returns false
- * after printing the reason. */
-static bool check(const struct config_setting *setting)
-{
-	const struct argp *argp = !strcmp(setting->section, "run")    ? &run_argp
-				  : !strcmp(setting->section, "stat") ? &stat_argp
-								      : NULL;
-	char why[CONFIG_FILE_WHY_BYTES];
-
-	if (!argp || opts_find_setting(argp, setting, why))
-		return true;
-	say("config: %s", why);
-	return false;
-}
 
 /* Escapes the texts, because a file that another user wrote must not be able to control the
  * terminal. */
@@ -92,9 +77,9 @@ int cmd_config(int argc, char **argv)
 		say("config: %s", why);
 		return CMD_BAD_INPUT;
 	}
-	for (size_t i = 0; i < file.count; i++)
-		if (!check(file.settings + i))
-			return CMD_BAD_INPUT;
+	/* The collector checks the other sections. */
+	if (!run_check_settings() || !stat_check_settings())
+		return CMD_BAD_INPUT;
 	for (size_t i = 0; i < file.count; i++)
 		if (!config_file_is_overridden(&file, file.settings + i) &&
 			show(file.settings + i, o.has_origin)) {

@@ -56,7 +56,7 @@ static void set_node(struct trace *t, struct trace_process *process)
 }
 
 /* The columns of the query trace_processes. */
-enum { P_ID, P_RANK, P_PID, P_BOOT, P_ENDED, P_STATUS, P_HAS_CALLS, P_HAS_EDGES, P_DISPATCHED };
+enum { P_ID, P_RANK, P_PID, P_BOOT, P_ENDED, P_STATUS, P_HAS_CALLS, P_DISPATCHED, P_HAS_EDGES };
 
 static int add_process(struct trace *t, const struct query_rows *rows, size_t *capacity)
 {

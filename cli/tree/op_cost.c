@@ -110,7 +110,7 @@ static const struct type {
 	int bytes;
 	int precision; /* NONE: no peak is known for it */
 } element_types[] = {
-	{"c10::BFloat16", 2, OP_FP16},
+	{"c10::BFloat16", 2, OP_BF16},
 	{"c10::Half", 2, OP_FP16},
 	{"float", 4, OP_FP32},
 	{"double", 8, OP_FP64},

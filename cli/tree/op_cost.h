@@ -11,7 +11,8 @@
 enum op_precision {
 	OP_FP64,
 	OP_FP32,
-	OP_FP16, /* also bfloat16 */
+	OP_FP16,
+	OP_BF16,
 	OP_FP8,
 	OP_INT8,
 	OP_PRECISIONS,

@@ -23,8 +23,7 @@ struct loading {
 	struct whatif_job *job;
 	char *refused;
 	struct shape *shapes; /* as those of the trace */
-	struct idmap work_of_hash, queue_of_hash, lane_of_hash, api_of_hash;
-	struct idmap queue_of_copy;
+	struct idmap work_of_hash, queue_of_hash, lane_of_hash, api_of_hash, queue_of_copy;
 	struct steps *steps, *marked;
 	struct leaders *leaders;
 };

@@ -13,6 +13,8 @@
 #include "proto/base/limits.h"
 
 #define OF_DATABASE INDEX_OF_DATABASE("?1")
+/* session.kept of a session that its owner keeps. */
+#define OWNERS	    "'its owner keeps it'"
 /* The columns that both tables have. */
 #define SESSION                                                                                    \
 	"database, name, job, command, uid, start_realtime_ns, end_realtime_ns, complete, "        \
@@ -167,12 +169,90 @@ int index_keep(struct index *index, const char *database, const char *why)
 int index_unkeep(struct index *index, const char *why)
 {
 	int r = why ? run(index, "UPDATE session SET kept = NULL WHERE kept = ?1", why, NULL)
-		    : run(index, "UPDATE session SET kept = NULL WHERE kept IS NOT NULL", NULL,
+		    : run(index, "UPDATE session SET kept = NULL WHERE kept <> " OWNERS, NULL,
 			      NULL);
 
 	if (sqlite3_changes(index->db))
 		index_say_changed(index, NULL);
 	return r;
+}
+
+int index_keep_for_owner(struct index *index, const char *database, bool is_kept)
+{
+	int r = run(index,
+		is_kept ? "UPDATE session SET kept = " OWNERS " WHERE database = ?1"
+			: "UPDATE session SET kept = NULL WHERE database = ?1 AND kept = " OWNERS,
+		database, NULL);
+
+	index_say_changed(index, database);
+	return r;
+}
+
+int index_find_owned(struct index *index, uid_t uid, const char *name, const char *database,
+	struct index_owned *ret)
+{
+	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
+	int step, r = database_prepare(index->db, &row,
+			  "SELECT database, (SELECT max(end_realtime_ns IS NULL) FROM session "
+			  "WHERE " INDEX_OF_DATABASE(
+				  "d.database") "), (SELECT max(kept IS " OWNERS
+						") FROM session WHERE " INDEX_OF_DATABASE(
+							"d.database") ") "
+								      "FROM session d WHERE uid = "
+								      "?1 AND "
+								      "(database = ?3 OR (?3 IS "
+								      "NULL AND name = ?2)) "
+								      "ORDER BY start_realtime_ns "
+								      "DESC, database LIMIT 1");
+
+	if (r < 0)
+		return r;
+	sqlite3_bind_int64(row, 1, uid);
+	database_bind_text(row, 2, name);
+	database_bind_text(row, 3, database);
+	step = sqlite3_step(row);
+	if (step != SQLITE_ROW)
+		return database_errno(step);
+	*ret = (struct index_owned){
+		.database = strdup(text_of(row, 0)),
+		.is_open = sqlite3_column_int(row, 1),
+		.is_kept = sqlite3_column_int(row, 2),
+	};
+	return ret->database ? 1 : -ENOMEM;
+}
+
+int index_count_owned(struct index *index, uid_t tenant, unsigned *ret_count, uint64_t *ret_bytes)
+{
+	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
+	int step, r = database_prepare(index->db, &row,
+			  "SELECT count(DISTINCT database), coalesce(sum(bytes), 0) FROM session "
+			  "WHERE kept = " OWNERS " AND tenant = ?1");
+
+	if (r < 0)
+		return r;
+	sqlite3_bind_int64(row, 1, tenant);
+	step = sqlite3_step(row);
+	if (step != SQLITE_ROW)
+		return database_errno(step);
+	*ret_count = (unsigned)sqlite3_column_int64(row, 0);
+	*ret_bytes = (uint64_t)sqlite3_column_int64(row, 1);
+	return 0;
+}
+
+int index_each_owned(struct index *index, unsigned max,
+	void (*take)(const char *database, uid_t uid, void *data), void *data)
+{
+	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
+	int step, r = database_prepare(index->db, &row,
+			  "SELECT DISTINCT database, uid FROM session WHERE kept = " OWNERS
+			  " LIMIT ?1");
+
+	if (r < 0)
+		return r;
+	sqlite3_bind_int64(row, 1, max);
+	while ((step = sqlite3_step(row)) == SQLITE_ROW)
+		take(text_of(row, 0), (uid_t)sqlite3_column_int64(row, 1), data);
+	return database_errno(step);
 }
 
 /*
@@ -261,16 +341,33 @@ static int end_rows(struct index *index, const char *database)
 	return database_run(end);
 }
 
+/* Sets *@ret if there were such rows. */
+static int forget_wished(struct index *index, const char *database, bool *ret)
+{
+	int r = run(index,
+		"DELETE FROM removed WHERE removed_realtime_ns IS NULL "
+		"AND why = '" INDEX_OWNERS_WISH "' AND " OF_DATABASE,
+		database, NULL);
+
+	*ret = r == 0 && sqlite3_changes(index->db) > 0;
+	if (*ret)
+		index_totals_forget(index); /* this is rare, so the sums are simply read again */
+	return r;
+}
+
 int index_end_removal(struct index *index, const char *database)
 {
+	bool was_wished = false;
 	int r = database_exec(index->db, "BEGIN IMMEDIATE");
 
 	if (r < 0)
 		return r;
-	r = end_rows(index, database);
+	r = forget_wished(index, database, &was_wished);
+	if (r == 0)
+		r = end_rows(index, database);
 	r = end_change(index, r < 0 ? r : trim(index));
 	index_say_changed(index, database);
-	return r;
+	return r < 0 ? r : was_wished;
 }
 
 int index_take_gone(struct index *index, const char *database, const char *why)

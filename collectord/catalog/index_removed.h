@@ -27,17 +27,41 @@ int index_find_oldest(struct index *index, uid_t tenant, struct index_closed *re
 
 /*
  * Excludes @database from removal until index_unkeep() is called with the same @why; index_unkeep()
- * with NULL ends every exclusion.
+ * with NULL ends every exclusion but those that the owner of a session wants.
  */
 int index_keep(struct index *index, const char *database, const char *why);
 int index_unkeep(struct index *index, const char *why);
+
+/* Begins or ends the exclusion that the owner of the session wants. */
+int index_keep_for_owner(struct index *index, const char *database, bool is_kept);
+
+struct index_owned {
+	char *database; /* the caller frees it */
+	bool is_open;	/* a session in it, or in a file set aside from it, is */
+	bool is_kept;	/* its owner wants one of these files */
+};
+
+/*
+ * Finds the database of @uid that is at @database, or, if that is NULL, has the session @name; of
+ * several, also files set aside, the newest. Returns 1, or 0 if there is none.
+ */
+int index_find_owned(struct index *index, uid_t uid, const char *name, const char *database,
+	struct index_owned *ret);
+
+/* Counts the databases that the owners of @tenant keep, and the bytes in them. */
+int index_count_owned(struct index *index, uid_t tenant, unsigned *ret_count, uint64_t *ret_bytes);
+
+/* Calls @take for each database that its owner keeps, at most @max of them. */
+int index_each_owned(struct index *index, unsigned max,
+	void (*take)(const char *database, uid_t uid, void *data), void *data);
 /* Size of the databases that are excluded. */
 int index_kept_bytes(struct index *index, uint64_t *ret);
 
 /*
  * Begins and ends the removal of the sessions of @database and of files that were set aside from
- * it.
+ * it. What was removed for INDEX_OWNERS_WISH is then forgotten: index_end_removal() returns 1.
  */
+#define INDEX_OWNERS_WISH "its owner removed it"
 int index_begin_removal(struct index *index, const char *database, const char *why);
 int index_end_removal(struct index *index, const char *database);
 

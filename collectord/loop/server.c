@@ -27,6 +27,7 @@
 #include "collectord/service/log.h"
 #include "collectord/service/notify.h"
 #include "collectord/loop/connections/peer.h"
+#include "collectord/loop/tools/kept_sessions.h"
 #include "collectord/loop/tools/removed_sessions.h"
 #include "collectord/loop/sessions/runner.h"
 #include "collectord/loop/seated.h"
@@ -388,6 +389,7 @@ static void dispatch(struct server *server, struct store_answer *answer)
 		session_answer(answer->owner, answer);
 		break;
 	case STORE_FLUSHED:
+	case STORE_DISPOSED:
 		ticket->done(ticket, answer->error);
 		break;
 	case STORE_LEFT_SESSION:
@@ -406,6 +408,9 @@ static void dispatch(struct server *server, struct store_answer *answer)
 		break;
 	case STORE_REMOVED:
 		removed_take(server, answer);
+		break;
+	case STORE_MARKED:
+		kept_sessions_take(server, answer);
 		break;
 	case STORE_KEPT:
 		log_warning("%s", answer->text ? answer->text : "a file cannot be removed");
@@ -636,6 +641,7 @@ struct server *server_free(struct server *server)
 	seated_free(server);
 	peer_limits_done(server);
 	removed_done(server);
+	kept_sessions_done(server);
 	while (server->sessions) {
 		struct session *next = server->sessions->next;
 

@@ -43,6 +43,7 @@ struct command *command_free(struct command *command)
 	}
 	free(command->bytes);
 	free(command->text);
+	free(command->database);
 	free(command->limits);
 	free(command);
 	return NULL;

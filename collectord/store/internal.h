@@ -75,6 +75,9 @@ enum command_kind {
 	COMMAND_GIVE_BACK,
 	COMMAND_WEIGH,
 	COMMAND_LIMITS,
+	COMMAND_REMOVE,
+	COMMAND_KEEP,
+	COMMAND_RELEASE,
 	COMMAND_FLUSH,
 };
 
@@ -104,7 +107,9 @@ struct command {
 	struct store_process *process;
 	uint8_t *bytes;		     /* a Hello, or frames; owned */
 	size_t count;		     /* its bytes; UNSEEN: processes */
-	char *text;		     /* owned; for RECOVER a path */
+	char *text;	/* owned; for RECOVER a path; for REMOVE, KEEP, RELEASE a name */
+	char *database; /* owned; of REMOVE, KEEP, RELEASE; NULL: the text tells */
+	void *owner;	/* of REMOVE, KEEP, RELEASE */
 	struct store_limits *limits; /* owned; of LIMITS */
 	struct flush *flush;	     /* FLUSH: the flush that it is a part of */
 	int memfd;		     /* owned; -1: none */

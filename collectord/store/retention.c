@@ -20,6 +20,7 @@
 #include "proto/base/clock.h"
 #include "proto/base/fault.h"
 #include "proto/base/limits.h"
+#include "proto/base/subordinate_uids.h"
 
 /* Intervals between two passes over everything, and between two looks at the free room. */
 #define PASS_NS	      60000000000u
@@ -197,11 +198,30 @@ void retention_limit(struct store *store, const struct store_limits *limits)
 
 /* ---- removals ------------------------------------------------------------------------------ */
 
-static void finish(struct store *store, const char *database, int error)
+static void say_disposed(struct store *store, const char *database, uid_t uid)
 {
-	if (error < 0 && error != -ENOENT)
+	struct store_answer answer = {
+		.kind = STORE_REMOVED,
+		.database = copy_text(database),
+		.text = copy_text(INDEX_OWNERS_WISH),
+		.removed = {.uid = uid, .was_wished = true},
+	};
+
+	answer_left(store, &answer);
+}
+
+static void finish(struct store *store, const char *database, uid_t uid, int error)
+{
+	int r;
+
+	if (error < 0 && error != -ENOENT) {
 		say_kept(store, database, explain(error));
-	else if (index_end_removal(store->index, database) == 0)
+		return;
+	}
+	r = index_end_removal(store->index, database);
+	if (r == 1)
+		say_disposed(store, database, uid);
+	if (r >= 0)
 		(void)index_each_removed(
 			store->index, database, SESSIONS_REMOVED_MAX, say_removed, store);
 }
@@ -215,7 +235,7 @@ static void begin(const char *database, uid_t uid, bool is_there, void *data)
 	struct retention_going *going = &retention->going[retention->n_going];
 
 	if (is_there) {
-		finish(store, database, 0);
+		finish(store, database, uid, 0);
 		return;
 	}
 	if (retention->n_going == GOING_MAX)
@@ -224,7 +244,7 @@ static void begin(const char *database, uid_t uid, bool is_there, void *data)
 		.database = strdup(database), .uid = uid, .since_ns = clock_monotonic_ns()};
 	going->pid = going->database ? removal_start(retention->folder, database, uid) : -ENOMEM;
 	if (going->pid < 0) {
-		finish(store, database, going->pid);
+		finish(store, database, uid, going->pid);
 		free(going->database);
 		return;
 	}
@@ -244,7 +264,7 @@ static void end_some(struct store *store)
 			continue;
 		}
 		FAULT_POINT("removal_unlinked");
-		finish(store, going.database, r);
+		finish(store, going.database, going.uid, r);
 		free(going.database);
 		retention->going[i] = retention->going[--retention->n_going];
 		retention->is_going_on = true;
@@ -339,6 +359,16 @@ void retention_drop_vacant(struct store *store, const char *database)
 		(void)removal_unlink_vacant(folder, database, uid); /* else the next start does */
 }
 
+static uint64_t bytes_of(const char *database)
+{
+	return (uint64_t)storage_database_bytes(database);
+}
+
+static void owned_done(struct index_owned *owned)
+{
+	free(owned->database);
+}
+
 static bool is_open_here(const struct store *store, const char *path)
 {
 	struct stat st;
@@ -378,6 +408,113 @@ static int let_go(struct store *store, const struct victim *victim)
 	begin(database, victim->closed.uid, false, store);
 	await(store, going, GOING_NS);
 	return 0;
+}
+
+/* ---- wishes of owners ---------------------------------------------------------------------- */
+
+static int remove_owned(struct store *store, uid_t uid, const struct index_owned *owned)
+{
+	struct retention *retention = store->retention;
+	const unsigned going = retention->n_going;
+	int r;
+
+	if (owned->is_open)
+		return -ETXTBSY;
+	if (owned->is_kept)
+		return -EROFS;
+	if (is_open_here(store, owned->database))
+		return -EBUSY;
+	if (holds_its_own(retention, uid))
+		return -EALREADY;
+	r = removal_check(retention->folder, owned->database, uid);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	r = index_begin_removal(store->index, owned->database, INDEX_OWNERS_WISH);
+	if (r < 0)
+		return r;
+	begin(owned->database, uid, false, store);
+	await(store, going, GOING_NS);
+	return retention_is_going(store, owned->database) ? -EINPROGRESS : 0;
+}
+
+/* -EDQUOT: with @database, its owner would keep more than it may. */
+static int check_share(struct store *store, uid_t uid, const char *database)
+{
+	const uint64_t most = store->retention->limits.disk_bytes / KEPT_DISK_PART;
+	unsigned count = 0;
+	uint64_t bytes = 0;
+	int r = index_count_owned(store->index, subuids_owner(store->subuids, uid), &count, &bytes);
+
+	if (r < 0)
+		return r;
+	if (count >= KEPT_SESSIONS_MAX)
+		return -EDQUOT;
+	return most && bytes + bytes_of(database) > most ? -EDQUOT : 0;
+}
+
+static void say_marked(struct store *store, const char *database, uid_t uid, bool is_kept)
+{
+	struct store_answer answer = {
+		.kind = STORE_MARKED,
+		.database = copy_text(database),
+		.left = {.uid = uid},
+		.complete = is_kept,
+	};
+
+	answer_left(store, &answer);
+}
+
+static int keep_owned(struct store *store, uid_t uid, const struct index_owned *owned, bool is_kept)
+{
+	int r = 0;
+
+	if (owned->is_kept == is_kept)
+		return 0;
+	if (is_kept)
+		r = check_share(store, uid, owned->database);
+	if (r == 0)
+		r = index_keep_for_owner(store->index, owned->database, is_kept);
+	if (r == 0)
+		say_marked(store, owned->database, uid, is_kept);
+	if (r == 0 && !is_kept)
+		retention_hurry(store);
+	return r;
+}
+
+static int dispose(struct store *store, const struct command *command)
+{
+	CLEANUP(owned_done) struct index_owned owned = {0};
+	int r;
+
+	if (!store->retention)
+		return -EOPNOTSUPP;
+	if (!store->retention->is_settled)
+		return -EAGAIN;
+	r = index_find_owned(store->index, command->uid, command->text, command->database, &owned);
+	if (r <= 0)
+		return r < 0 ? r : -ENOENT;
+	return command->kind == COMMAND_REMOVE
+		       ? remove_owned(store, command->uid, &owned)
+		       : keep_owned(store, command->uid, &owned, command->kind == COMMAND_KEEP);
+}
+
+void retention_dispose(struct store *store, const struct command *command)
+{
+	struct store_answer answer = {.kind = STORE_DISPOSED, .owner = command->owner};
+
+	answer.error = dispose(store, command);
+	answer_left(store, &answer);
+}
+
+static void say_kept_by_owner(const char *database, uid_t uid, void *data)
+{
+	say_marked(data, database, uid, true);
+}
+
+void retention_tell_kept(struct store *store)
+{
+	if (store->retention)
+		(void)index_each_owned(store->index, KEPT_SESSIONS_MAX, say_kept_by_owner, store);
 }
 
 /* ---- tenants ------------------------------------------------------------------------------- */
@@ -435,11 +572,6 @@ static void tell_accounts(struct store *store)
 		account->closed_bytes = tenant ? tenant->closed_bytes : 0;
 		quota_weigh(account);
 	}
-}
-
-static uint64_t bytes_of(const char *database)
-{
-	return (uint64_t)storage_database_bytes(database);
 }
 
 static uint64_t size_of(const struct tenant *tenant)
@@ -560,13 +692,24 @@ static int find_over_quota(struct store *store, bool is_live, struct victim *vic
 	return 0;
 }
 
+/* Those that their owner keeps have a limit of their own, and do not make others go. */
+static unsigned count_unkept(struct store *store, const struct tenant *tenant)
+{
+	unsigned kept = 0;
+	uint64_t bytes;
+
+	if (index_count_owned(store->index, tenant->uid, &kept, &bytes) < 0)
+		return 0;
+	return kept < tenant->closed ? tenant->closed - kept : 0;
+}
+
 /* Bounds the number of closed sessions of a tenant, however small they are. */
 static int find_too_many(struct store *store, struct victim *victim)
 {
 	uint64_t most = store->retention->limits.keep_sessions;
 
 	for (const struct tenant *t = most ? store->retention->tenants : NULL; t; t = t->hh.next) {
-		int r = t->closed > most && !t->is_other
+		int r = t->closed > most && !t->is_other && count_unkept(store, t) > most
 				? index_find_oldest(store->index, t->uid, &victim->closed)
 				: 0;
 

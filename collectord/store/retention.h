@@ -6,12 +6,14 @@
  * it. Sessions are removed whole, oldest first, from the tenant that has most. A tenant that has
  * less than an equal share of what may be kept loses nothing to others. A step costs time by the
  * number of tenants, not by the length of their history. Sessions that are open or being read are
- * never removed, nor files that are not ours. One removal starts at a time, between other work of
- * the store. A user that delays a removal (removal.h) is left out until it ends. Store thread.
+ * never removed, nor those that their owner keeps, nor files that are not ours. One removal starts
+ * at a time, between other work of the store. A user that delays a removal (removal.h) is left out
+ * until it ends. Store thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
+struct command;
 struct retention;
 struct store;
 struct store_config;
@@ -58,6 +60,11 @@ bool retention_is_going(const struct store *store, const char *path);
 
 /* Starts the removal of at most one session. */
 void retention_step(struct store *store);
+
+/* Runs a REMOVE, KEEP or RELEASE of the owner of a session, and answers it. */
+void retention_dispose(struct store *store, const struct command *command);
+/* Answers which sessions are kept by their owners. */
+void retention_tell_kept(struct store *store);
 
 /* Called at the end: waits a while for removals that are under way. */
 void retention_finish(struct store *store);

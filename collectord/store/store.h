@@ -140,6 +140,24 @@ int store_limit(struct store *store, const struct store_limits *limits);
  * need the room. -ENOMEM. */
 int store_give_back(struct store *store, bool is_room);
 
+/*
+ * Removes the session @name of @uid, or the one whose file is @database, unless that is NULL; both
+ * are copied. One DISPOSED answer with @owner follows: 0; -EINPROGRESS: it goes, but its files are
+ * still being unlinked; -ENOENT: there is none; -ETXTBSY: it is open; -EROFS: its owner keeps it;
+ * -EBUSY: it is being read; -EALREADY: another session of @uid is being removed; -EAGAIN: the index
+ * is not settled yet; -EOPNOTSUPP: this store removes nothing; -ELOOP, -EMEDIUMTYPE, -EPERM and
+ * others: store_explain(). A REMOVED answer comes before that. -ENOMEM.
+ */
+int store_remove(
+	struct store *store, uid_t uid, const char *name, const char *database, void *owner);
+
+/*
+ * Excludes a session from retention, or no longer does. MARKED and DISPOSED answers follow, as with
+ * store_remove(); -EDQUOT: @uid keeps too many, or too much of its quota. -ENOMEM.
+ */
+int store_keep(struct store *store, uid_t uid, const char *name, const char *database, bool is_kept,
+	void *owner);
+
 /* ---- sessions --------------------------------------------------------------------------- */
 
 enum store_create {
@@ -265,6 +283,7 @@ struct store_removed {
 	uint64_t removed_ns;
 	uint64_t stored; /* dispatches */
 	uint64_t bytes;
+	bool was_wished; /* its owner removed it: all else is unknown but uid */
 };
 
 enum store_ended {
@@ -327,8 +346,11 @@ enum store_answer_kind {
 	STORE_LEFT_FAILED,  /* no owner: text */
 	STORE_SET_ASIDE,    /* no owner: a damaged or foreign file was set aside; text */
 	STORE_CUT,	    /* no owner: a file has lost the end of what it acknowledged; text */
-	STORE_REMOVED, /* no owner: a closed session; name, job, database, text = why, removed */
-	STORE_KEPT,    /* no owner: a closed session cannot be removed; text */
+	STORE_REMOVED,	/* no owner: a closed session; name, job, database, text = why, removed */
+	STORE_KEPT,	/* no owner: a closed session cannot be removed; text */
+	STORE_MARKED,	/* no owner: its owner keeps a session: database, left.uid, complete: or not
+			 * any more */
+	STORE_DISPOSED, /* owner of store_remove() and store_keep(); error */
 	STORE_LEFT_CLOSED, /* no owner: name, database, job, text = command, line, left.uid,
 			    * complete, removed.start_ns */
 	STORE_LEFT_DONE,   /* no owner */
@@ -337,8 +359,8 @@ enum store_answer_kind {
 struct store_answer {
 	enum store_answer_kind kind;
 	void *owner;
-	int error; /* -errno */
-	bool complete;
+	int error;	     /* -errno */
+	bool complete;	     /* MARKED: it is kept */
 	uint64_t process_id; /* rtl_process.id */
 	uint64_t frame;
 	char *text;	/* one line; owned by the answer */

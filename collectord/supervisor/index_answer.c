@@ -25,11 +25,15 @@
 #define PART_BYTES  16u
 /* Closed sessions of all tenants together; the same limit as for removed ones. */
 #define CLOSED_MAX  SESSIONS_REMOVED_MAX
+/* Sessions that are kept, of all tenants together. */
+#define KEPT_MAX    (4u * KEPT_SESSIONS_MAX)
 /* A worker that does not read the reply for so long gets none. */
 #define SEND_MS	    1000
 
 struct answer {
 	const char *store; /* absolute, with a slash at its end */
+	ProtobufCBinaryData kept[KEPT_MAX]; /* their texts are owned */
+	size_t n_kept;
 	Rtl__SessionInfo *infos[CLOSED_MAX + SESSIONS_REMOVED_MAX];
 	size_t n;
 	size_t bytes;
@@ -125,6 +129,21 @@ static void add_removed(const struct index_removed *removed, void *data)
 	add(data, &info);
 }
 
+static void add_kept(const char *database, uid_t uid, void *data)
+{
+	struct answer *answer = data;
+	char *copy = strdup(database);
+	protobuf_c_boolean has;
+
+	(void)uid;
+	if (!copy || answer->bytes + strlen(copy) + PART_BYTES > REPLY_BYTES_MAX - SPARE_BYTES) {
+		free(copy);
+		return;
+	}
+	answer->bytes += strlen(copy) + PART_BYTES;
+	msg_set_bytes(&has, answer->kept + answer->n_kept++, copy);
+}
+
 static void send_all(int fd, const uint8_t *at, size_t bytes)
 {
 	while (bytes) {
@@ -153,6 +172,9 @@ void index_answer(struct index *index, const char *store, uint64_t since_realtim
 	answer->store = store;
 	(void)index_each_closed_since(index, since_realtime_ns, CLOSED_MAX, add_closed, answer);
 	(void)index_each_removed(index, NULL, SESSIONS_REMOVED_MAX, add_removed, answer);
+	(void)index_each_owned(index, KEPT_MAX, add_kept, answer);
+	reply.kept = answer->kept;
+	reply.n_kept = answer->n_kept;
 	reply.sessions = answer->infos;
 	reply.n_sessions = answer->n;
 	frame.body_case = RTL__FRAME__BODY_SESSIONS_REPLY;
@@ -162,4 +184,6 @@ void index_answer(struct index *index, const char *store, uint64_t since_realtim
 		send_all(fd, packed, bytes);
 	for (size_t i = 0; i < answer->n; i++)
 		rtl__session_info__free_unpacked(answer->infos[i], NULL);
+	for (size_t i = 0; i < answer->n_kept; i++)
+		free(answer->kept[i].data);
 }

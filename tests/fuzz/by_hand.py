@@ -175,6 +175,43 @@ def readers(folder):
             put(folder, "readers", bytes([verb % 2 + 2 * older, verb, 0]))
 
 
+# One row of each kind that a file of a few dispatches lacks, and what a stranger makes of them.
+ROWS_SQL = (
+    "INSERT INTO rocpd_string VALUES(900,'step'),(901,'hipLaunchKernel'),(902,'loss'),(903,'[[8]]');"
+    "INSERT INTO rtl_api VALUES(901,'');INSERT INTO rtl_marker_base VALUES(1,1,NULL,7,'push',900,5,900),"
+    "(1,2,1,7,'push',900,6,800);INSERT INTO rtl_metric_base VALUES(1,3,1,7,8,902,0.5);"
+    "INSERT INTO rtl_call_base(id,process_id,parent,tid,api_id,start_ns,end_ns,result) "
+    "VALUES((1<<40)+1,1,NULL,7,901,5,50,0),((1<<40)+2,1,1,7,901,6,40,0);"
+    "INSERT INTO rtl_op_base(id,parent,tid,name_id,kind,start_ns,end_ns,shapes_id) "
+    "VALUES((1<<40)+1,NULL,7,900,'op',5,50,903),((1<<40)+2,1,7,900,'op',6,40,NULL);"
+    "INSERT INTO rtl_collective_base(id,comm,comm_rank,comm_size,seq,count,bytes,launch_id) "
+    "VALUES((1<<40)+2,5,0,2,0,4,16,(1<<40)+2)")
+STRANGERS_SQL = (
+    "", "UPDATE rtl_dispatch SET start='soon'", "UPDATE rtl_dispatch SET duration=-1", "DELETE FROM rtl_shape",
+    "UPDATE rtl_dispatch SET shape_id=99", "UPDATE rtl_process SET id=9223372036854775807",
+    "UPDATE rtl_process SET session_id=7", "UPDATE rtl_session SET id=9223372036854775807",
+    "UPDATE rtl_session SET name='job-2'", "UPDATE rtl_marker_base SET parent=2 WHERE id=1",
+    "UPDATE rtl_call_base SET parent=2 WHERE parent IS NULL", "UPDATE rtl_op_base SET parent=(id&3)",
+    "UPDATE rtl_call_base SET id=id+(5<<40)", "UPDATE rtl_collective_base SET launch_id=5",
+    "UPDATE rtl_queue SET process_id='x'", "UPDATE rtl_shape SET kernel_id=77", "DROP TABLE rtl_queue",
+    "DROP TABLE rtl_clock;CREATE VIEW rtl_clock AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) "
+    "SELECT i AS process_id,i AS gpuId,i AS tick,i AS tick_hz,i AS boottime_ns,i AS realtime_ns,i AS error_ns FROM n",
+    "ALTER TABLE rtl_recording RENAME COLUMN why TO w;ALTER TABLE rtl_recording ADD COLUMN why AS (hex(zeroblob(9999)))",
+    "CREATE TRIGGER t AFTER INSERT ON rtl_dispatch BEGIN DELETE FROM rtl_dispatch; END", "DELETE FROM rtl_process",
+    "PRAGMA user_version=3", "UPDATE rocpd_string SET string=x'00ff'", "UPDATE rtl_metric_base SET value='much'",
+    "INSERT INTO rtl_import VALUES(1,'f','torch','x','s',1,1,0,1);UPDATE rtl_process SET import_id=1",
+    "UPDATE rtl_loss SET count=9223372036854775807,process_id=0")
+
+
+def import_rtl(folder):
+    """Files with rows of all kinds, alone and into another one, and of some schemas as they were written."""
+    for older, how in ((0, 2), (1, 0), (4, 1), (8, 0), (10, 1), (SCHEMAS - 1, 0)):  # anew, added, left by its collector
+        put(folder, "import_rtl", bytes([how + 4 * older]))
+    for i, sql in enumerate(STRANGERS_SQL):
+        sql = ROWS_SQL + ";" + sql
+        put(folder, "import_rtl", bytes([i % 2, SQL]) + struct.pack("<H", len(sql)) + sql.encode())
+
+
 def pages(folder):
     """Heads, places and beginnings of cells of an inner page, its first child, and leaves, and the file's head."""
     for page in (1, 2, 3, 40, 64):
@@ -193,7 +230,7 @@ def pages(folder):
 
 def main():
     folder = sys.argv[1]
-    for make in (settings, config, requests, markers, recorder, frames, texts, peers, database, readers, pages):
+    for make in (settings, config, requests, markers, recorder, frames, texts, peers, database, readers, import_rtl, pages):
         make(folder)
 
 

@@ -2,7 +2,9 @@
 /*
  * fuzz.import_*: files of other tools, whole, for rtl import. --text: the input is the file's text,
  * whose format it says itself. --database=KIND: it is SQL that is done to a small database of that
- * tool. What is refused leaves nothing behind; what is taken is a database that rtl reads.
+ * tool. --rtl: a database of rtl; the first byte says which one and whether it is added to another,
+ * the rest what has become of it (files.h). What is refused leaves nothing behind; what is taken is
+ * a database that rtl reads.
  */
 #include <dirent.h>
 #include <sqlite3.h>
@@ -13,6 +15,7 @@
 
 #include "cli/base/command.h"
 #include "tests/fuzz/bench.h"
+#include "tests/fuzz/files.h"
 #include "tests/fuzz/fuzz.h"
 
 static const struct {
@@ -74,24 +77,48 @@ static const struct {
 };
 
 static const char *database; /* SQL of the database; NULL: the input is text */
-static char folder[128], file[160], out[160];
+static bool is_rtl;	     /* the input is what has become of a database of rtl */
+static char folder[128], file[160], out[160], base[160];
+
+static int import(const char *how, const char *to, const char *from)
+{
+	char verb[] = "import", empty[] = "--allow-empty", option[] = "-o";
+	char *words[] = {verb, empty, option, (char *)(uintptr_t)to, (char *)(uintptr_t)from,
+		(char *)(uintptr_t)how, NULL};
+
+	return cmd_import(how ? 6 : 5, words);
+}
+
+/* Makes the database that others are added to. */
+static void make_base(void)
+{
+	files_init();
+	files_write_whole(FILE_CLOSED, files_path());
+	FUZZ_MUST(import(NULL, base, files_path()) == CMD_OK);
+	files_remove();
+}
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	static const char option[] = "--database=";
 
-	for (int i = 1; i < *argc; i++)
+	for (int i = 1; i < *argc; i++) {
+		is_rtl |= !strcmp((*argv)[i], "--rtl");
 		for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++)
 			if (!strncmp((*argv)[i], option, strlen(option)) &&
 				!strcmp((*argv)[i] + strlen(option), kinds[k].name))
 				database = kinds[k].sql;
+	}
 	snprintf(folder, sizeof(folder), "%s", fuzz_folder());
 	snprintf(file, sizeof(file), "%s/rank1", folder);
 	snprintf(out, sizeof(out), "%s/out.db", folder);
+	snprintf(base, sizeof(base), "%s/base.db", folder);
 	/* What is said is not looked at here. libFuzzer has its own way to the terminal. */
 	FUZZ_MUST(freopen("/dev/null", "w", stdout));
 	stderr = fopen("/dev/null", "w");
 	FUZZ_MUST(stderr);
+	if (is_rtl)
+		make_base();
 	return 0;
 }
 
@@ -150,21 +177,76 @@ static void check_database(void)
 	FUZZ_MUST(unlink(out) == 0);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+static uint8_t *read_whole(const char *from, size_t *ret)
 {
-	char verb[] = "import", option[] = "-o", empty[] = "--allow-empty";
-	char *words[] = {verb, empty, option, out, file, NULL};
+	FILE *stream = fopen(from, "re");
+	uint8_t *bytes;
+	long count;
+
+	FUZZ_MUST(stream && fseek(stream, 0, SEEK_END) == 0 && (count = ftell(stream)) >= 0);
+	rewind(stream);
+	bytes = malloc((size_t)count + 1);
+	FUZZ_MUST(bytes && fread(bytes, 1, (size_t)count, stream) == (size_t)count);
+	fclose(stream);
+	*ret = (size_t)count;
+	return bytes;
+}
+
+/* Adds the file to another database, which must not change if it is refused. */
+static void append(const char *from)
+{
+	size_t count, new_count;
+	uint8_t *before = read_whole(base, &count), *after;
+	FILE *to = fopen(out, "we");
 	int status;
 
-	if (database)
-		write_database(data, bytes);
-	else
-		write_text(data, bytes);
-	status = cmd_import(5, words);
+	FUZZ_MUST(to && fwrite(before, 1, count, to) == count && fclose(to) == 0);
+	status = import("--append", out, from);
+	FUZZ_MUST(status == CMD_OK || status == CMD_BAD_INPUT);
+	FUZZ_MUST(count_files() == 1);
+	if (status == CMD_BAD_INPUT) {
+		after = read_whole(out, &new_count);
+		FUZZ_MUST(count == new_count && !memcmp(before, after, count));
+		free(after);
+	}
+	free(before);
+	check_database();
+}
+
+static void import_anew(const char *from)
+{
+	int status = import(NULL, out, from);
+
 	FUZZ_MUST(status == CMD_OK || status == CMD_BAD_INPUT);
 	FUZZ_MUST(count_files() == (status == CMD_OK));
 	if (status == CMD_OK)
 		check_database();
+}
+
+/* Which file of which schema (files.h), and whether it is added. */
+static void take_rtl(struct tape tape)
+{
+	unsigned which = (unsigned)tape_number(&tape, 1);
+
+	files_write(which & 2 ? FILE_LEFT : FILE_CLOSED, which / 4, &tape);
+	if (which & 1)
+		append(files_path());
+	else
+		import_anew(files_path());
+	files_remove();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	if (is_rtl) {
+		take_rtl((struct tape){data, bytes});
+		return 0;
+	}
+	if (database)
+		write_database(data, bytes);
+	else
+		write_text(data, bytes);
+	import_anew(file);
 	(void)unlink(file);
 	return 0;
 }

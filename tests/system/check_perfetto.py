@@ -105,6 +105,7 @@ class Importer:
         self.events = []  # (time, order, function)
         self.gpu_events = []
         self.event_ids = set()
+        self.contexts = {}
         self.slices = []
         self.instants = []
         self.counters = collections.defaultdict(list)
@@ -212,6 +213,7 @@ class Importer:
         assert one(context, 3) == 5
         pid = one(context, 2)
         assert pid in self.processes
+        assert self.contexts.setdefault(one(event, 5), pid) == pid, "the context of a process is that of another"
         entry = {"id": number, "start": time, "end": time + one(event, 2), "name": name, "pid": pid,
                  "gpu": one(event, 11), "queue": text(one(queue, 2)), "category": one(stage, 4)}
         if 19 in event:

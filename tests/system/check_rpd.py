@@ -44,6 +44,9 @@ def main():
         """SELECT c.id, p.pid, c.tid, c.api, c.start_ns, c.end_ns FROM rtl_host_call c
            JOIN rtl_process p ON p.id = c.process_id"""))
     assert all(row[5] == ("rccl" if row[7].startswith("nccl") else "hip") for row in api if row[5])
+    # raptor.py reads what lies between the first and the last row of them.
+    first, last = rpd.execute("SELECT min(start), max(\"end\") FROM rocpd_op").fetchone()
+    assert first is None or min(row[3] for row in api) <= first <= last <= max(row[4] for row in api)
     processes = [row for row in api if row[8].endswith(": recorded")]
     assert sorted(row[1] for row in processes) == sorted(row[0] for row in db.execute("SELECT pid FROM rtl_process"))
     ranges = sorted((row[1], row[8], row[3], row[4]) for row in api

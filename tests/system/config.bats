@@ -96,12 +96,16 @@ mode_of() { # mode_of [OPTION...]: in which a job is recorded
 	configure <<<$'[run]\nquiet = yes\nmode = fuller'
 	run -125 "$rtl" run -o t.db -- touch started
 	[[ $output == "rtl: run: $XDG_CONFIG_HOME/rtl/rtl.conf:3: --mode fuller: none of lite, "* ]]
+	run -1 --separate-stderr "$rtl" config
+	[[ $stderr == "rtl: config: $XDG_CONFIG_HOME/rtl/rtl.conf:3: --mode fuller: none of lite, "* && -z $output ]]
 	run -125 "$rtl" run -o t.db --mode fullest -- touch started
 	[[ $output == "rtl: run: --mode fullest: none of lite, "* || $output == "rtl: run: $XDG_CONFIG_HOME/rtl/rtl.conf:3: "* ]]
 	[ ! -e started ]
 	configure <<<$'[stat]\ninterval = soon'
 	run -2 "$rtl" stat
 	[[ $output == "rtl: stat: $XDG_CONFIG_HOME/rtl/rtl.conf:2: --interval soon: "* ]]
+	run -1 "$rtl" config
+	[[ $output == "rtl: config: $XDG_CONFIG_HOME/rtl/rtl.conf:2: --interval soon: "* ]]
 	# Of other sections the collector knows the keys.
 	configure <<<$'[stat]\ncount = 1\n[service]\nwhatever = 1'
 	run -0 "$rtl" config

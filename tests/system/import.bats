@@ -153,7 +153,7 @@ refused() { # refused FILE PATTERN
 		fi
 	done <table
 	[ $count -eq "$(wc -l <table)" ]
-	[ $count -ge 90 ]
+	[ $count -ge 110 ]
 	for file in torch_mark.json torch_packed.json.gz torch_utf8.json torch_twice.json torch_same.json; do
 		"$rtl" import -f -o odd.db $file
 		[ "$(sql odd.db 'SELECT count(*) FROM rocpd_op')" = 80 ]
@@ -268,6 +268,24 @@ tool_trace() { # tool_trace KIND OUT
 	run -1 --separate-stderr "$rtl" import -o bad.db other.db
 	[ "$stderr" = "rtl: other.db: at byte 0: is a database of no tool that rtl import reads" ]
 	[ ! -e bad.db ]
+}
+
+@test "a compressed database is imported as the database in it" {
+	local name
+	gunzip -c "$traces/rpd_matmul.rpd.gz" >m.rpd
+	"$rtl" import -o plain.db m.rpd
+	"$rtl" import -o packed.db "$traces/rpd_matmul.rpd.gz"
+	for name in plain packed; do
+		sql $name.db 'SELECT gpuId, queueId, start, "end", description_id, api_id FROM rocpd_op ORDER BY id;
+			SELECT api, start_ns, end_ns FROM rtl_host_call ORDER BY id; SELECT start_ns, bytes FROM rtl_copy ORDER BY 1' >$name
+	done
+	cmp plain packed
+	[ "$(wc -l <packed)" -gt 200 ]
+	[ "$(echo packed.db*)" = packed.db ]
+	[ "$(sql packed.db 'SELECT file, kind FROM rtl_import')" = "rpd_matmul.rpd.gz|rpd" ]
+	gzip -k plain.db
+	"$rtl" import -o again.db plain.db.gz
+	[ "$(sql again.db 'SELECT count(*) FROM rocpd_op')" = 30 ]
 }
 
 @test "a file of rocm-trace-lite has its ranges and shapes" {
@@ -388,6 +406,14 @@ told() { # told DB PROCESS
 		"$rtl" $verb one.db >after
 		diff before after
 	done
+	# Sessions of one name are told apart, whatever the others are called.
+	cp overlap.db twin.db
+	sqlite3 twin.db "UPDATE rtl_session SET name = 'job'; INSERT INTO rtl_session (id, name, uid, start_ns, start_realtime_ns)
+		VALUES (2, 'job-2', 0, 0, 0)"
+	cp plain.db job.db
+	sqlite3 job.db "UPDATE rtl_session SET name = 'job'"
+	"$rtl" import -o jobs.db job.db twin.db
+	[ "$(sql jobs.db 'SELECT group_concat(name) FROM (SELECT name FROM rtl_session ORDER BY id)')" = "job,job-3,job-2" ]
 	# What another tool recorded, beside it.
 	"$rtl" import --append -o one.db "$traces/hta_triton.json.gz"
 	run -0 --separate-stderr "$rtl" summary one.db

@@ -8,6 +8,7 @@ import gzip
 import pathlib
 import re
 import sqlite3
+import subprocess
 import sys
 
 import make_tool_traces
@@ -19,6 +20,9 @@ BYTE = r"at byte [0-9]+: "
 TEXT_BYTE = r"at byte [0-9]+ of its text: "
 JSON = r"is no JSON: "
 NAME = "x" * 10_000_000
+# Rows without end, and what is said of them.
+MORE_AND_MORE = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT r.* FROM n, {} r"
+TOO_MUCH = "cannot be read: (has more rows than bytes|its views take more work than its size explains)"
 
 
 class Files:
@@ -81,6 +85,9 @@ class Files:
         pages = bytearray(whole)
         pages[100:] = bytes(len(whole) - 100)
         self.put(f"{form}_zeros.db", bytes(pages), "refused", r"(at byte [0-9]+: |cannot be read: )")
+        packed = gzip.compress(whole, mtime=0)
+        self.put(f"{form}_packed.db.gz", packed, "taken")
+        self.put(f"{form}_cut.db.gz", packed[:len(packed) // 2], "refused", TEXT_BYTE + "the compressed file is cut short")
         for kind, sql, verdict, why in changes:
             path = self.folder / f"{form}_{kind}.db"
             path.write_bytes(whole)
@@ -103,6 +110,8 @@ def rows(table, of_row, name):
         ("negative", f"UPDATE {table} SET \"end\" = start - 1 {of_row}", "refused", row + "ends before it begins"),
         ("before", f"UPDATE {table} SET start = -5 {of_row}", "refused", row),
         ("missing", f"ALTER TABLE {table} RENAME COLUMN start TO begun", "refused", ""),
+        ("endless", f"ALTER TABLE {table} RENAME TO rows_of_it; CREATE VIEW {table} AS " + MORE_AND_MORE.format("rows_of_it"),
+         "refused", TOO_MUCH),
         ("long", name.format(":name"), "refused", "cannot be read: string or blob too big"),
         ("utf8", name.format("CAST(x'61ff62' AS TEXT)"), "taken", ""),
     ]
@@ -125,6 +134,43 @@ def rpd(path):
         INSERT INTO rocpd_api_ops VALUES (1, 1, 1);
         INSERT INTO rocpd_kernelapi VALUES (1, 0, 2, 1, 1, 64, 1, 1, 3);""")
     db.commit()
+
+
+# A view that never ends, in place of a table.
+ENDLESS = """CREATE VIEW {0} AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+    SELECT i AS process_id, i AS gpuId, i AS queueId, i AS name, i AS value, i AS tick, i AS tick_hz, i AS boottime_ns,
+    i AS realtime_ns, i AS error_ns FROM n"""
+
+
+def rtl(path):
+    here = pathlib.Path(__file__).parent
+    subprocess.run([sys.executable, here / "fixture_tree.py", "plain", here / "../../collectord/db/schema", path], check=True)
+
+
+def rows_of_rtl():
+    """What the owner of a database of rtl may have made of it."""
+    row = r"row [0-9]+ of (rtl|rocpd)_\w+: "
+    table = r"rtl_\w+ is no table as rtl makes it"
+    return [
+        ("type", "UPDATE rtl_dispatch SET start = 'soon' WHERE rowid = 3", "refused", row + "start is no number"),
+        ("real", "UPDATE rtl_dispatch SET submit = 1e300 WHERE rowid = 3", "refused", row + "submit is no number"),
+        ("blob", "UPDATE rocpd_string SET string = x'00ff' WHERE id = 3", "refused", row + "string is no text"),
+        ("negative", "UPDATE rtl_dispatch SET duration = -1 WHERE rowid = 3", "refused", row + "ends before it begins"),
+        ("itself", "UPDATE rtl_marker_base SET parent = id", "refused", row + "is within itself"),
+        ("circle", "UPDATE rtl_call_base SET parent = id & 0xffffff", "refused", row + "is within itself"),
+        ("process", "UPDATE rtl_process SET id = 9223372036854775807 WHERE id = 1", "refused", row + "its id is out of range"),
+        ("session", "UPDATE rtl_session SET id = 9223372036854775807", "refused", row + "its id is out of range"),
+        ("shape", "UPDATE rtl_dispatch SET shape_id = 999 WHERE rowid = 4", "refused", row + "its shape is missing"),
+        ("import", "UPDATE rtl_process SET import_id = 5", "refused", row + "its import is missing"),
+        ("missing", "DROP TABLE rtl_queue", "refused", "cannot be read: no such table: "),
+        ("view", "DROP TABLE rtl_clock;" + ENDLESS.format("rtl_clock"), "refused", table),
+        ("older", "PRAGMA user_version = 3; DROP TABLE rtl_counter_base;" + ENDLESS.format("rtl_counter_base"), "refused", table),
+        ("computed", "ALTER TABLE rtl_recording RENAME COLUMN why TO other; ALTER TABLE rtl_recording ADD COLUMN why AS "
+                     "(hex(zeroblob(9999)))", "refused", table),
+        ("long", "UPDATE rocpd_string SET string = :name WHERE id = 3", "refused", ".*string or blob too big"),
+        ("utf8", "UPDATE rocpd_string SET string = CAST(x'61ff62' AS TEXT) WHERE id = 3", "taken", ""),
+        ("newer", "PRAGMA user_version = 9999", "refused", "is of a newer rtl"),
+    ]
 
 
 def main():
@@ -164,10 +210,14 @@ def main():
     files.database("rpd", rpd, rows("rocpd_op", "WHERE id = 1", "UPDATE rocpd_string SET string = {} WHERE id = 3"))
     files.database("trace_lite", make_tool_traces.trace_lite,
                    rows("rocpd_op", "WHERE id = 2", "UPDATE rocpd_string SET string = {} WHERE id = 3"))
+    # What is read is the view over the tables of all processes.
     files.database("rocpd", make_tool_traces.rocpd,
                    [case for case in rows("rocpd_kernel_dispatch_a1", "WHERE id = 1",
                                           "UPDATE rocpd_info_kernel_symbol_a1 SET display_name = {}")
-                    if case[0] != "missing"])
+                    if case[0] not in ("missing", "endless")]
+                   + [("endless", "DROP VIEW rocpd_kernel_dispatch; CREATE VIEW rocpd_kernel_dispatch AS "
+                       + MORE_AND_MORE.format("rocpd_kernel_dispatch_a1"), "refused", TOO_MUCH)])
+    files.database("rtl", rtl, rows_of_rtl())
     db = sqlite3.connect(files.folder / "other.db")
     db.execute("CREATE TABLE t (id)")
     db.commit()

@@ -39,6 +39,30 @@ rows() {
 	grep -q 'P95 us' shown
 }
 
+@test "rtl stat fits 80 columns with the state of each rank, and names the columns that it leaves out" {
+	"$rtl" run -q --device soft -o t.db -- "$demo" --ranks 2 --dispatches 1000000 --rate 500 >out 2>err 3>&- &
+	pids+=($!)
+	has_rows() { on_terminal 80 stat -b -n 1 >shown && grep -q '^ *0  .*  connected  ' shown; }
+	wait_until has_rows
+	awk 'length > 80 { print; bad = 1 } END { exit bad }' shown
+	grep -Eq '^RANK  GPU +PID  STATE ' shown
+	grep -q -- '--wide' shown
+	on_terminal 80 stat -b -n 1 --wide | grep -Eq '^RANK .* DROPS .* UNTIMED  PROGRAM$'
+}
+
+@test "rtl query on a terminal cuts long names in the middle, and leaves out no column that was asked for" {
+	export LC_ALL=C.UTF-8
+	"$rtl" run -q --device soft -o t.db -- "$demo" --ranks 1 --steps 2 >out
+	# As in README: the statement first. All counts are 0, which says nothing, and has to stay.
+	sql="SELECT name, category, min(gpuId) AS MIN, 0 AS zero FROM kernel WHERE name LIKE 'Cijk%' GROUP BY 1, 2"
+	"$rtl" query "$sql" t.db >whole
+	on_terminal 80 query "\"$sql\"" t.db | grep -v '^rtl: ' >shown
+	[ "$(head -n 1 shown | tr -s ' ')" = "name category MIN zero" ]
+	grep -q $'^Cijk_.*\xe2\x80\xa6' shown
+	sed 's/\xe2\x80\xa6/~/g' shown | LC_ALL=C awk 'length > 80 { print; bad = 1 } END { exit bad }'
+	not grep -q $'\xe2\x80\xa6' whole
+}
+
 @test "the collectives that diff compares keep their latencies at 80 columns, with the name on a line of its own" {
 	export LC_ALL=C.UTF-8 SOFTGPU_FAULT='kernel *ncclDevKernel_* meet=ranks'
 	"$rtl" run -q --device soft -o t.db -- "$demo" --ranks 2 --steps 3 >out
@@ -52,7 +76,7 @@ rows() {
 	local verb
 	"$rtl" run -q --device soft -o t.db -- "$demo" --ranks 3 --steps 3 --straggler 1 >out
 	python3 "$here/fixture_ranks.py" groups "$here/../../collectord/db/schema" groups.db
-	for verb in "whatif groups.db" "summary t.db" "timeline t.db" "collectives t.db" "tree t.db" "outstanding t.db" "diff t.db t.db" "diagnose t.db" \
+	for verb in "whatif groups.db" "whatif t.db" "summary t.db" "timeline t.db" "collectives t.db" "tree t.db" "outstanding t.db" "diff t.db t.db" "diagnose t.db" \
 		"info t.db" "info --counters t.db" "doctor --device soft" help; do
 		on_terminal 80 "$verb" >shown
 		python3 - shown <<-'END' || { echo "$verb"; false; }

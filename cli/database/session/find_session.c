@@ -70,11 +70,11 @@ static char *state_dir(void)
 	return NULL;
 }
 
-char *find_private_folder(void)
+char *find_private_folder(bool is_kept)
 {
 	CLEANUP(free_p) char *dir = state_dir();
 
-	return dir ? format_path("%s/private", dir) : NULL;
+	return dir ? format_path("%s/%s", dir, is_kept ? "kept" : "private") : NULL;
 }
 
 /* The user's own collector stores by uid, as the service does. */
@@ -87,7 +87,14 @@ static char *find_in_state_dir(const char *name)
 		path = take_if_there(format_path("%s/%u/%s.db", dir, (unsigned)getuid(), name));
 	if (!path && dir)
 		path = resolve(take_if_there(format_path("%s/private/%s.db", dir, name)));
+	if (!path && dir)
+		path = resolve(take_if_there(format_path("%s/kept/%s.db", dir, name)));
 	return path;
+}
+
+char *find_of_user(const char *name)
+{
+	return is_session_name(name) ? find_in_state_dir(name) : NULL;
 }
 
 /* Tries the caller's own folder first; root and group rtl can read the others. */
@@ -186,6 +193,16 @@ char **find_files(void)
 char **find_own_files(void)
 {
 	return find_named("*.db", true);
+}
+
+char **find_kept(void)
+{
+	CLEANUP(free_p) char *folder = find_private_folder(true);
+	CLEANUP(free_p) char *pattern = folder ? format_path("%s/*.db", folder) : NULL;
+	glob_t found = {0};
+
+	add_found(&found, pattern);
+	return take_found(&found);
 }
 
 char **find_stores(void)

@@ -5,6 +5,7 @@
  * the collectors that this user may ask, then in the state directories; without a name it is the
  * newest. One thread, for verbs; prints nothing; waits for collectors with the client's deadlines.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "cli/database/query.h"
@@ -22,10 +23,19 @@ int find_open(const char *name, char error[QUERY_ERROR_BYTES], struct query **re
 char **find_files(void);
 
 /*
- * Returns the folder that holds links to private runs, named after their sessions: malloc'ed; NULL
- * if the user has no home.
+ * Returns the folder that holds links to private runs, named after their sessions, or to those that
+ * are kept (private_runs.h): malloc'ed; NULL if the user has no home.
  */
-char *find_private_folder(void);
+char *find_private_folder(bool is_kept);
+
+/*
+ * Returns the database of the session @name in the state directories of this user, allocated; NULL
+ * if there is none. No collector is asked.
+ */
+char *find_of_user(const char *name);
+
+/* Like find_files(), for the private runs that are kept. */
+char **find_kept(void);
 
 /* Like find_files(), for this user's databases only. */
 char **find_own_files(void);

@@ -95,6 +95,12 @@ int32_t perfetto_pid(const struct export_process *process)
 
 /* ---- sequences ------------------------------------------------------------------------------ */
 
+/* The importer takes the context of the first process for those of all others with its number. */
+static uint64_t context_id(const struct export_process *process)
+{
+	return process->index + 1;
+}
+
 static int put_first(
 	struct export_writer *w, const struct export_process *process, const char *name)
 {
@@ -126,7 +132,7 @@ static int put_first(
 	interned.debug_annotation_names = args;
 	interned.n_debug_annotation_names = ARGS - 1;
 	context.has_iid = context.has_pid = context.has_api = true;
-	context.iid = CONTEXT_ID;
+	context.iid = context_id(process);
 	context.pid = perfetto_pid(process);
 	context.api = API_HIP;
 	interned.graphics_contexts = contexts;
@@ -447,7 +453,7 @@ static int put_kernel_event(struct export_writer *w, const struct export_kernel 
 		true;
 	event.event_id = event_id;
 	event.duration = (uint64_t)(kernel->end_ns - kernel->start_ns);
-	event.context = CONTEXT_ID;
+	event.context = context_id(kernel->process);
 	event.gpu_id = (int32_t)kernel->gpu_id;
 	event.hw_queue_iid = queue->iid;
 	event.stage_iid = stage_iid(name);
@@ -539,7 +545,7 @@ static int put_copy_event(struct export_writer *w, const struct export_copy *cop
 	event.has_hw_queue_iid = event.has_stage_iid = event.has_name_iid = true;
 	event.event_id = event_id;
 	event.duration = (uint64_t)(copy->end_ns - copy->start_ns);
-	event.context = CONTEXT_ID;
+	event.context = context_id(copy->process);
 	event.gpu_id = (int32_t)gpu_id;
 	event.hw_queue_iid = queue->iid;
 	event.stage_iid = stage_iid(name);

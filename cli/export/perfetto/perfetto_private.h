@@ -22,7 +22,6 @@ enum {
 };
 
 #define PACKET_TAG    0x0a /* Trace.packet */
-#define CONTEXT_ID    1	   /* of a sequence; each process is a sequence */
 /* Process ids have 12 bits in event ids; processes beyond that are left out. */
 #define PROCESSES_MAX 4095
 #define GPUS_MAX      1024		 /* GPUs beyond that are not described */

@@ -12,6 +12,7 @@
 
 #include "cli/import/input/foreign_db.h"
 #include "cli/import/formats/formats.h"
+#include "cli/import/formats/own_check.h"
 #include "cli/output/unfinished.h"
 #include "proto/base/cleanup.h"
 #include "proto/names/schema.h"
@@ -32,9 +33,11 @@ static const char *const moves[] = {
 	"INSERT INTO main.rtl_session (id, name, job, uid, command, host, start_ns, "
 	"start_realtime_ns, "
 	"end_ns, exit_status) SELECT id + :session, CASE WHEN name IN (SELECT name FROM "
-	"main.rtl_session) THEN name || '-' || (id + :session) ELSE name END, job, uid, command, "
-	"host, "
-	"start_ns, start_realtime_ns, end_ns, exit_status FROM other.rtl_session",
+	"main.rtl_session) THEN name || '-' || (WITH RECURSIVE taken (number) AS (SELECT "
+	"o.id + :session UNION ALL SELECT number + 1 FROM taken WHERE o.name || '-' || number IN "
+	"(SELECT name FROM main.rtl_session UNION ALL SELECT name FROM other.rtl_session)) "
+	"SELECT max(number) FROM taken) ELSE name END, job, uid, command, host, "
+	"start_ns, start_realtime_ns, end_ns, exit_status FROM other.rtl_session o",
 	"INSERT INTO main.rtl_session_clock SELECT session_id + :session, clock "
 	"FROM other.rtl_session_clock",
 	"INSERT INTO main.rtl_process (id, session_id, pid, start_ns, rank, local_rank, "
@@ -198,6 +201,9 @@ static int copy_pages(struct merging *m)
 	sqlite3_backup *backup;
 	int r = foreign_open(m->file, &from);
 
+	/* The migrations read it, too. */
+	if (r == 0)
+		r = own_check_tables(m->file, m->store->writer->db, from);
 	if (r < 0)
 		return r;
 	if (sqlite3_open(m->copy, &to) != SQLITE_OK)
@@ -410,6 +416,8 @@ int own_read(
 		database_bind_text(attach, 1, m.copy);
 	if (r == 0)
 		r = database_run(attach);
+	if (r == 0)
+		r = own_check_rows(file, db);
 	if (r == 0)
 		r = move_all(&m);
 	return fail(&m, r, db);

@@ -9,8 +9,35 @@
 
 #include "collectord/db/database.h"
 
+/* Instructions of SQLite's virtual machine between two calls of count_steps(). */
+#define STEPS	       100000u
+/* Instructions for each byte of a database. A row has some ten bytes, and takes hundreds of them.
+ */
+#define STEPS_PER_BYTE 1000u
+#define STEPS_OF_SMALL 10000000u
+
+static uint64_t size_of(const struct trace_file *file)
+{
+	return file->unpacked ? file->at : file->size;
+}
+
+/* Ends what a view that never ends would go on with. */
+static int count_steps(void *data)
+{
+	struct trace_file *file = data;
+
+	file->steps += STEPS;
+	return file->steps > STEPS_OF_SMALL + STEPS_PER_BYTE * size_of(file);
+}
+
 static int fail(struct trace_file *file, sqlite3 *db)
 {
+	if (db && sqlite3_errcode(db) == SQLITE_INTERRUPT) {
+		snprintf(file->error, sizeof(file->error),
+			"%.200s: cannot be read: its views take more work than its size explains",
+			file->name);
+		return -EBADMSG;
+	}
 	snprintf(file->error, sizeof(file->error), "%.200s: cannot be read: %s", file->name,
 		db ? sqlite3_errmsg(db) : "out of memory");
 	return -EBADMSG;
@@ -18,10 +45,13 @@ static int fail(struct trace_file *file, sqlite3 *db)
 
 int foreign_open(struct trace_file *file, sqlite3 **ret)
 {
-	if (sqlite3_open_v2(file->name, ret, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) !=
+	const char *path = file->unpacked ? file->unpacked : file->name;
+
+	if (sqlite3_open_v2(path, ret, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL) !=
 		SQLITE_OK)
 		return fail(file, *ret);
 	database_harden(*ret);
+	sqlite3_progress_handler(*ret, STEPS, count_steps, file);
 	sqlite3_busy_timeout(*ret, 5000);
 	/* Asks a question at once, because SQLite reads the schema only then. */
 	if (sqlite3_exec(*ret, "PRAGMA query_only=1; SELECT count(*) FROM sqlite_master", NULL,
@@ -83,6 +113,11 @@ int foreign_next(struct trace_file *file, sqlite3_stmt *rows)
 {
 	int step = sqlite3_step(rows);
 
+	if (step == SQLITE_ROW && ++file->rows > size_of(file)) {
+		snprintf(file->error, sizeof(file->error),
+			"%.200s: cannot be read: has more rows than bytes", file->name);
+		return -EBADMSG;
+	}
 	if (step == SQLITE_ROW)
 		return 1;
 	return step == SQLITE_DONE ? 0 : fail(file, sqlite3_db_handle(rows));

@@ -2,7 +2,8 @@
 #pragma once
 /*
  * Reads a database of another tool, read-only, by the names of its columns, because its version
- * says little. Its views and rows are not trusted: anything may be missing or have another type.
+ * says little. Its views and rows are not trusted: anything may be missing or have another type,
+ * and a view may never end, so that the rows and the work are limited by the size of the file.
  * Everything runs on one thread.
  */
 #include <sqlite3.h>
@@ -11,7 +12,8 @@
 
 #include "cli/import/input/trace_file.h"
 
-/* Opens the database that @file names. Returns 0, or -EBADMSG or -ENOMEM with the reason in
+/* Opens the database that @file names, or what was unpacked of it. Returns 0, or -EBADMSG or
+ * -ENOMEM with the reason in
  * @file->error. The caller closes *@ret with foreign_close_p() in either case. */
 int foreign_open(struct trace_file *file, sqlite3 **ret);
 void foreign_close_p(sqlite3 **db);

@@ -4,16 +4,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include "cli/output/unfinished.h"
 #include "proto/base/cleanup.h"
 
-#define READ_BYTES (256u << 10)
+#define READ_BYTES	   (256u << 10)
+/* Of a few MiB gzip makes a disk full of zeros. Recordings of a day have some GiB. */
+#define UNPACKED_BYTES_MAX (16ull << 30)
 
 __attribute__((format(printf, 3, 4))) static int fail(
 	struct trace_file *file, int error, const char *format, ...)
@@ -109,9 +114,22 @@ int trace_file_open(const char *name, struct trace_file *ret)
 
 void trace_file_done(struct trace_file *file)
 {
+	/* What SQLite keeps beside a database, even of one that it only reads. */
+	static const char *const beside[] = {"", "-wal", "-shm", "-journal"};
+	char path[PATH_MAX];
+
 	if (file->stream)
 		(void)gzclose_r(file->stream);
 	file->stream = NULL;
+	if (!file->unpacked)
+		return;
+	for (size_t i = 0; i < sizeof(beside) / sizeof(*beside); i++) {
+		snprintf(path, sizeof(path), "%s%s", file->unpacked, beside[i]);
+		(void)unlink(path);
+	}
+	unfinished_end(file->unpacked);
+	free(file->unpacked);
+	file->unpacked = NULL;
 }
 
 ssize_t trace_file_read(struct trace_file *file, void *buffer, size_t bytes)
@@ -128,6 +146,41 @@ ssize_t trace_file_read(struct trace_file *file, void *buffer, size_t bytes)
 	}
 	file->at += (unsigned)n;
 	return n;
+}
+
+static int write_text(struct trace_file *file, int to)
+{
+	CLEANUP(free_p) unsigned char *buffer = malloc(READ_BYTES);
+	ssize_t n;
+
+	if (!buffer)
+		return fail(file, -ENOMEM, "out of memory");
+	while ((n = trace_file_read(file, buffer, READ_BYTES)) > 0) {
+		if (file->at > UNPACKED_BYTES_MAX)
+			return fail(file, -EFBIG,
+				"has more than %llu GiB unpacked; unpack it first",
+				UNPACKED_BYTES_MAX >> 30);
+		for (ssize_t done = 0, w; done < n; done += w) {
+			w = write(to, buffer + done, (size_t)(n - done));
+			if (w < 0)
+				return fail(file, -errno, "cannot unpack: %m");
+		}
+	}
+	return n < 0 ? (int)n : 0;
+}
+
+int trace_file_unpack(struct trace_file *file, const char *path)
+{
+	CLEANUP(close_p) int to = -1;
+
+	file->unpacked = strdup(path);
+	if (!file->unpacked)
+		return fail(file, -ENOMEM, "out of memory");
+	unfinished_add_database(path);
+	to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (to < 0)
+		return fail(file, -errno, "cannot unpack: %m");
+	return write_text(file, to);
 }
 
 uint64_t trace_file_place(const struct trace_file *file)

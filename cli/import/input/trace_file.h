@@ -21,6 +21,8 @@ struct trace_file {
 	uint64_t at;			    /* bytes of the text that were read */
 	char error[TRACE_FILE_ERROR_BYTES]; /* "NAME: why" of the last failure */
 	void *stream;			    /* a gzFile */
+	char *unpacked;			    /* trace_file_unpack() wrote its text there; or NULL */
+	uint64_t rows, steps; /* of a database: what it has cost so far (foreign_db.h) */
 };
 
 /* Returns 0, the -errno of open(), -EISDIR, -EINVAL (not a regular file), -EBADMSG (it cannot be
@@ -32,6 +34,10 @@ int trace_file_rewind(struct trace_file *file);
 /* Reads up to @bytes of the text. Returns 0 at the end, or -EBADMSG with the reason in @file->error
  * if the file cannot be read, is cut or is damaged. */
 ssize_t trace_file_read(struct trace_file *file, void *buffer, size_t bytes);
+/* Writes the text to the new file @path, which trace_file_done() removes: SQLite reads no
+ * compressed file. Returns 0, or -EBADMSG, -EFBIG, -ENOMEM or another -errno with the reason in
+ * @file->error. */
+int trace_file_unpack(struct trace_file *file, const char *path);
 /* Returns how many bytes of the file itself, of @size, have been read. */
 uint64_t trace_file_place(const struct trace_file *file);
 /* Sets @file->error to "NAME: at byte N: why". Returns -EBADMSG. */

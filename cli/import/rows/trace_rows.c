@@ -9,6 +9,8 @@
 #include "proto/base/cleanup.h"
 
 #define TIME_MAX_NS	  ((int64_t)1 << 62)
+/* A hundred days: sums over thousands of them still fit 64 bits, as all verbs add them up. */
+#define LENGTH_MAX_NS	  ((int64_t)1 << 53)
 #define NUMBER_MAX	  0xffffffffffll
 #define ROW_ID(p, number) ((p)->id << 40 | (int64_t)(number))
 
@@ -36,7 +38,7 @@ static void writing_done(struct writing *w)
 static int add_base(struct writing *w, int64_t *start_ns, int64_t length_ns)
 {
 	if (*start_ns < -TIME_MAX_NS || *start_ns > TIME_MAX_NS || length_ns < 0 ||
-		length_ns > TIME_MAX_NS)
+		length_ns > LENGTH_MAX_NS)
 		return -ERANGE;
 	*start_ns += w->p->base_ns;
 	if (*start_ns < 0 || *start_ns > TIME_MAX_NS)

@@ -152,7 +152,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	}
 }
 
-const struct argp run_argp = {
+static const struct argp run_argp = {
 	.options = run_option,
 	.parser = parse_option,
 	.args_doc = "[--] COMMAND [ARGUMENT...]",
@@ -162,6 +162,15 @@ const struct argp run_argp = {
 	       "126, 127: it cannot be executed, is not found. Where recording is impossible the "
 	       "command runs all the same, unless --strict.",
 };
+
+#define RUN_FLAGS (OPTS_RUN | OPTS_CONFIG)
+
+bool run_check_settings(void)
+{
+	struct run_options options = {0};
+
+	return opts_check_settings(&run_argp, "run", RUN_FLAGS, &options);
+}
 
 void run_options_parse(struct run_options *options, int argc, char **argv)
 {
@@ -175,7 +184,7 @@ void run_options_parse(struct run_options *options, int argc, char **argv)
 		 */
 		.is_aside = !strcmp(argv[0], "trace"),
 	};
-	opts_parse(&run_argp, argc, argv, OPTS_RUN | OPTS_CONFIG, options);
+	opts_parse(&run_argp, argc, argv, RUN_FLAGS, options);
 	if (!options->command || !options->command[0])
 		opts_error("no command to run; rtl %s [options] [--] COMMAND", argv[0]);
 	choose_by_variables(options, output);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /* What the command line of rtl run asks for. */
-#include <argp.h>
 #include <stdbool.h>
 
 #include "cli/run/job/run_export.h"
@@ -28,7 +27,8 @@ struct run_options {
 	char **command;
 };
 
-extern const struct argp run_argp;
+/* As opts_check_settings(). */
+bool run_check_settings(void);
 
 /* Exits on --help and on wrong options. */
 void run_options_parse(struct run_options *options, int argc, char **argv);

@@ -426,17 +426,15 @@ static bool is_outside(const struct step *step, int64_t from_ns, int64_t to_ns)
 /* Marks the steps outside of all recordings; both are times of the host. *@ret is how many. */
 static int mark_unrecorded(struct steps_work *work, size_t *ret)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	struct steps *steps = work->steps;
 	size_t at = steps->count;
-	int r = query_ask(work->trace->query, "recordings", &rows);
+	int r = 0;
 
 	*ret = 0;
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, work->trace->query, "recordings", rows) {
 		int64_t process_id = query_integer(rows, 0);
 		bool is_first = at == steps->count || steps->processes[at].process_id != process_id;
 
-		r = 0;
 		at = find_process(steps, process_id);
 		if (at == steps->count || steps->processes[at].process_id != process_id)
 			continue;

@@ -25,6 +25,7 @@ struct peer;
 struct instance;
 struct asking;
 struct instances;
+struct kept_session;
 struct other_users;
 struct removed;
 struct seat;
@@ -113,6 +114,7 @@ struct server {
 	struct ctl_wait *ctl_waits;  /* requests of rtl ctl under way; ctl.c */
 	uint64_t control_seq;	     /* the highest seq given */
 	struct detached *detached;
+	struct kept_session *kept; /* sessions that their owners keep */
 	struct removed *removed; /* sessions whose files were removed, newest first */
 	struct session *private_session;
 	struct other_users *other_users; /* of the private session's job */

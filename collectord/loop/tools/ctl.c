@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -517,6 +518,112 @@ static void answer_flush(struct peer *peer)
 	ctl_refuse(peer, REASON_NONE, "no memory");
 }
 
+/* ---- remove, keep and release ---------------------------------------------------------------- */
+
+enum disposal { DISPOSAL_NONE, DISPOSAL_REMOVE, DISPOSAL_KEEP, DISPOSAL_RELEASE };
+
+static enum disposal disposal_of(const Rtl__CtlRequest *request)
+{
+	static const char *const verbs[] = {
+		[DISPOSAL_REMOVE] = "remove",
+		[DISPOSAL_KEEP] = "keep",
+		[DISPOSAL_RELEASE] = "release",
+	};
+
+	for (size_t i = DISPOSAL_REMOVE; request->has_verb && i <= DISPOSAL_RELEASE; i++)
+		if (request->verb.len == strlen(verbs[i]) &&
+			!memcmp(request->verb.data, verbs[i], request->verb.len))
+			return (enum disposal)i;
+	return DISPOSAL_NONE;
+}
+
+bool ctl_is_of_owner(const Rtl__Frame *frame)
+{
+	return frame->body_case == RTL__FRAME__BODY_CTL_REQUEST &&
+	       disposal_of(frame->ctl_request) != DISPOSAL_NONE;
+}
+
+/* Why a session was neither removed nor kept. */
+static const char *explain_disposal(int error)
+{
+	switch (error) {
+	case -ETXTBSY:
+		return "it is live; it can be removed when its job has ended";
+	case -EROFS:
+		return "it is kept; rtl keep --off ends that";
+	case -EBUSY:
+		return "it is being read";
+	case -EALREADY:
+		return "another session of yours is being removed; try again";
+	case -EAGAIN:
+		return "the collector cannot read its index now; its log says why";
+	case -EOPNOTSUPP:
+		return "this collector removes nothing";
+	case -EDQUOT:
+		return "you keep too many sessions, or too much of your quota; rtl keep --off ends "
+		       "that for one";
+	default:
+		return store_explain(error);
+	}
+}
+
+static void on_disposed(struct flush_ticket *ticket, int error)
+{
+	struct ctl_wait *wait = ticket->data;
+
+	if (wait->peer && (error == 0 || error == -EINPROGRESS))
+		ctl_reply(wait->peer, true, REASON_NONE, 1,
+			error ? "its files are being removed" : "");
+	else if (wait->peer && (error == -ENOENT || error == -EOPNOTSUPP))
+		ctl_refuse(wait->peer, REASON_NO_SESSION, "no session of yours is called that");
+	else if (wait->peer)
+		ctl_refuse(wait->peer, REASON_NOT_SO, "%s", explain_disposal(error));
+	wait_free(wait);
+}
+
+/* True if it is open and @peer owns it: a collector without an index has no other sessions. */
+static bool is_own_open(const struct peer *peer, const char *name, const char *database)
+{
+	for (const struct session *s = peer->server->sessions; s; s = s->next)
+		if (s->uid == peer->uid && s->state != SESSION_CLOSED &&
+			s->state != SESSION_FAILED &&
+			(database ? s->database && !strcmp(s->database, database)
+				  : !strcmp(s->name, name)))
+			return true;
+	return false;
+}
+
+static int post_disposal(
+	struct ctl_wait *wait, enum disposal what, const char *name, const char *database)
+{
+	struct store *store = wait->server->store;
+	uid_t uid = wait->peer->uid;
+
+	return what == DISPOSAL_REMOVE ? store_remove(store, uid, name, database, &wait->ticket)
+				       : store_keep(store, uid, name, database,
+						 what == DISPOSAL_KEEP, &wait->ticket);
+}
+
+/* One of @name and @database is given. */
+static void answer_disposal(
+	struct peer *peer, enum disposal what, const char *name, const char *database)
+{
+	struct ctl_wait *wait;
+
+	if (what == DISPOSAL_REMOVE && is_own_open(peer, name, database)) {
+		ctl_refuse(peer, REASON_NOT_SO, "%s", explain_disposal(-ETXTBSY));
+		return;
+	}
+	wait = wait_new(peer);
+	if (wait) {
+		wait->ticket = (struct flush_ticket){.done = on_disposed, .data = wait};
+		if (post_disposal(wait, what, name, database) == 0)
+			return;
+		wait_free(wait);
+	}
+	ctl_refuse(peer, REASON_NONE, "no memory");
+}
+
 /* ---- requests -------------------------------------------------------------------------------- */
 
 /* Returns 0, -ENOMEM, or -EINVAL if the ranks are not a valid list. */
@@ -538,6 +645,17 @@ static int take_aim(const Rtl__CtlRequest *request, struct ctl_aim *ret)
 	return 0;
 }
 
+static void take_disposal(struct peer *peer, const Rtl__CtlRequest *request, const char *name)
+{
+	CLEANUP(free_p)
+	char *database = msg_string(request->has_database, &request->database, PATH_MAX);
+
+	if (!name && !database)
+		ctl_refuse(peer, REASON_NONE, "it needs the name of a session, or its database");
+	else
+		answer_disposal(peer, disposal_of(request), name, database);
+}
+
 void ctl_answer(struct peer *peer, const Rtl__CtlRequest *request)
 {
 	CLEANUP(free_p) char *verb = msg_string(request->has_verb, &request->verb, LABEL_BYTES_MAX);
@@ -556,9 +674,10 @@ void ctl_answer(struct peer *peer, const Rtl__CtlRequest *request)
 	else if (verb && (!strcmp(verb, "start") || !strcmp(verb, "stop")))
 		answer_record(peer, &aim, !strcmp(verb, "start"),
 			request->has_duration_ns ? request->duration_ns : 0);
+	else if (disposal_of(request) != DISPOSAL_NONE)
+		take_disposal(peer, request, aim.session);
 	else
-		ctl_refuse(
-			peer, REASON_NONE, "unknown verb: status, flush, start and stop are known");
+		ctl_refuse(peer, REASON_NONE, "unknown verb: this collector is older than rtl");
 }
 
 void ctl_closed(struct peer *peer)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Answers rtl ctl: status, flush, start and stop. Start and stop are answered when every selected
- * process has confirmed, or after CONTROL_ANSWER_MS with the number of processes that have not.
- * Loop thread.
+ * Answers rtl ctl: status, flush, start and stop; and rtl rm and rtl keep. Start and stop are
+ * answered when every selected process has confirmed, or after CONTROL_ANSWER_MS with the number of
+ * processes that have not. Loop thread.
  */
 #include <stdbool.h>
 
@@ -12,6 +12,9 @@
 struct peer;
 struct server;
 struct session;
+
+/* True if @frame is about a session of the asker alone, whatever else it may see. */
+bool ctl_is_of_owner(const Rtl__Frame *frame);
 
 void ctl_answer(struct peer *peer, const Rtl__CtlRequest *request);
 

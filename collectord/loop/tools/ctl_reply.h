@@ -17,6 +17,7 @@ enum ctl_reason {
 	REASON_NO_RANK,
 	REASON_TOO_OLD,
 	REASON_LEFT_OUT,
+	REASON_NOT_SO, /* a session that cannot be removed or kept */
 };
 
 void ctl_reply(

@@ -95,6 +95,33 @@ static int merge_sessions(
 	return 0;
 }
 
+static size_t kept_of(const Rtl__Frame *reply)
+{
+	return reply ? reply->sessions_reply->n_kept : 0;
+}
+
+/* Lists what is kept, as much as fits beside the sessions. */
+static int merge_kept(const struct merge *merge, size_t bytes, Rtl__SessionsReply *ret)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < merge->count; i++)
+		n += kept_of(merge->replies[i]);
+	ret->kept = calloc(n + 1, sizeof(*ret->kept));
+	if (!ret->kept)
+		return -ENOMEM;
+	for (size_t i = 0; i < merge->count; i++)
+		for (size_t k = 0; k < kept_of(merge->replies[i]); k++) {
+			ProtobufCBinaryData path = merge->replies[i]->sessions_reply->kept[k];
+
+			if (bytes + PART_BYTES + path.len > REPLY_BYTES_MAX - SPARE_BYTES)
+				return 0;
+			bytes += PART_BYTES + path.len;
+			ret->kept[ret->n_kept++] = path;
+		}
+	return 0;
+}
+
 /* ---- rows of rtl stat ---------------------------------------------------------------------------
  */
 
@@ -359,6 +386,8 @@ int merge_replies(
 	case RTL__FRAME__BODY_SESSIONS_REPLY:
 		frame.sessions_reply = &sessions;
 		r = merge_sessions(merge, &bytes, &sessions.n_sessions, &sessions.sessions);
+		if (r == 0)
+			r = merge_kept(merge, bytes, &sessions);
 		break;
 	default:
 		frame.ctl_reply = &ctl;
@@ -371,6 +400,7 @@ int merge_replies(
 	free(stat.rows);
 	free(stat.state.data);
 	free(sessions.sessions);
+	free(sessions.kept);
 	free(ctl.text.data);
 	return r;
 }

@@ -11,6 +11,7 @@
 #include "collectord/service/config.h"
 #include "collectord/loop/tools/ctl.h"
 #include "collectord/loop/sessions/instance.h"
+#include "collectord/loop/tools/kept_sessions.h"
 #include "collectord/service/log.h"
 #include "collectord/loop/connections/peer.h"
 #include "collectord/loop/tools/removed_sessions.h"
@@ -457,11 +458,17 @@ static void answer_sessions(struct peer *peer)
 			reply.n_infos < REPLY_SESSIONS_MAX)
 			add_removed(&reply, r);
 	fit_infos(&reply);
+	if (kept_sessions_list(peer->server, peer, REPLY_BYTES_MAX - REPLY_SPARE_BYTES - reply.bytes,
+		    &sessions) < 0) {
+		peer_close(peer);
+		return;
+	}
 	sessions.n_sessions = reply.n_infos;
 	sessions.sessions = reply.info_list;
 	frame.body_case = RTL__FRAME__BODY_SESSIONS_REPLY;
 	frame.sessions_reply = &sessions;
 	peer_send(peer, &frame);
+	free(sessions.kept);
 }
 
 int tool_is_request(const Rtl__Frame *frame)
@@ -498,7 +505,7 @@ static void answer(struct peer *peer, const Rtl__Frame *frame, const uint8_t *da
 		return;
 	}
 	/* Only the workers of other tenants know what this peer may see there. */
-	if (peer->server->seat && !peer->is_question &&
+	if (peer->server->seat && !peer->is_question && !ctl_is_of_owner(frame) &&
 		access_uid(peer->server, peer) == STORE_EVERYBODY) {
 		all_tenants_ask(peer, frame, data, bytes);
 		return;

@@ -6,6 +6,7 @@
 
 #include "collectord/service/log.h"
 #include "collectord/loop/connections/state.h"
+#include "collectord/loop/tools/kept_sessions.h"
 #include "collectord/loop/sessions/session.h"
 #include "collectord/store/store.h"
 #include "proto/base/cleanup.h"
@@ -37,10 +38,18 @@ static void trim(struct server *server)
 void removed_take(struct server *server, struct store_answer *answer)
 {
 	const struct store_removed *from = &answer->removed;
-	struct removed *removed = calloc(1, sizeof(*removed));
+	struct removed *removed;
 
-	if (answer->database)
+	if (answer->database) {
 		session_forget_file(server, answer->database);
+		kept_sessions_forget(server, answer->database);
+	}
+	if (from->was_wished) {
+		log_event("%s of uid %u removed: %s", answer->database ? answer->database : "",
+			from->uid, answer->text ? answer->text : "");
+		return;
+	}
+	removed = calloc(1, sizeof(*removed));
 	if (!server->is_recovering)
 		log_event("session %s of uid %u removed (%" PRIu64 " bytes): %s",
 			answer->name ? answer->name : "", from->uid, from->bytes,

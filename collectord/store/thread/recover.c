@@ -545,6 +545,7 @@ void recover_sessions(struct store *store, const char *path)
 	if (store->index && store->neighbours)
 		(void)index_each_closed_since(store->index, store->neighbours->since_realtime_ns,
 			SESSIONS_CLOSED_MAX, answer_left_closed, store);
+	retention_tell_kept(store);
 	retention_tell_neighbours(store);
 	answer_left(store, &done);
 }

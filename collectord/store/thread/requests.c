@@ -277,3 +277,36 @@ int store_process_left(struct store_session *session, uint64_t process_id, enum 
 	*ret = process;
 	return store_post(session->store, command);
 }
+
+/* COMMAND_REMOVE, KEEP and RELEASE. */
+static int post_disposal(struct store *store, enum command_kind kind, uid_t uid, const char *name,
+	const char *database, void *owner)
+{
+	struct command *command = command_new(kind, NULL, NULL);
+	bool ok = true;
+
+	if (!command)
+		return -ENOMEM;
+	command->text = copy_path(name, &ok);
+	command->database = copy_path(database, &ok);
+	command->uid = uid;
+	command->owner = owner;
+	if (!ok) {
+		command_free(command);
+		return -ENOMEM;
+	}
+	return store_post(store, command);
+}
+
+int store_remove(
+	struct store *store, uid_t uid, const char *name, const char *database, void *owner)
+{
+	return post_disposal(store, COMMAND_REMOVE, uid, name, database, owner);
+}
+
+int store_keep(struct store *store, uid_t uid, const char *name, const char *database, bool is_kept,
+	void *owner)
+{
+	return post_disposal(
+		store, is_kept ? COMMAND_KEEP : COMMAND_RELEASE, uid, name, database, owner);
+}

@@ -243,6 +243,12 @@ void turns_route(struct store *store, struct command *command)
 		over_quota_limit(store, command->limits);
 		command_free(command);
 		break;
+	case COMMAND_REMOVE:
+	case COMMAND_KEEP:
+	case COMMAND_RELEASE:
+		retention_dispose(store, command);
+		command_free(command);
+		break;
 	case COMMAND_FLUSH:
 		route_flush(store, command);
 		break;

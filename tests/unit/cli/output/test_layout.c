@@ -65,6 +65,33 @@ static void assert_lines_fit(const char *text, size_t width)
 	}
 }
 
+static void texts_before_the_last_column_get_narrower_before_a_column_is_hidden(void **state)
+{
+	struct layout_column columns[] = {
+		{.title = "NAME", .width = 70, .is_left = true},
+		{.title = "PATH", .width = 40, .is_left = true},
+		{.title = "MIN", .width = 8},
+		{.title = "N", .width = 8},
+	};
+
+	(void)state;
+	/* 70 + 2 + 40 + 2 + 8 + 2 + 8 = 132: the widest gives up what is missing, then both. */
+	assert_false(layout_fit(columns, 4, 120));
+	assert_int_equal(columns[0].width, 58);
+	assert_true(columns[0].is_cut && !columns[1].is_cut);
+	assert_false(layout_fit(columns, 4, 84));
+	assert_int_equal(columns[0].width, 31);
+	assert_int_equal(columns[1].width, 31);
+	assert_false(columns[2].is_hidden);
+	/* No text is narrower than 30. */
+	assert_false(layout_fit(columns, 4, 79));
+	assert_int_equal(columns[0].width + columns[1].width, 60);
+	assert_true(columns[2].is_hidden);
+	columns[2] = (struct layout_column){.title = "MIN", .width = 8, .is_fixed = true};
+	assert_false(layout_fit(columns, 4, 79));
+	assert_false(columns[2].is_hidden);
+}
+
 static void a_table_that_fits_keeps_all_columns(void **state)
 {
 	char *text = show(kernels, COUNT, "gemm", 200);
@@ -143,6 +170,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_table_that_fits_keeps_all_columns),
+		cmocka_unit_test(
+			texts_before_the_last_column_get_narrower_before_a_column_is_hidden),
 		cmocka_unit_test(
 			the_columns_of_a_distribution_go_before_those_of_zeros_and_the_name_is_cut_in_its_middle),
 		cmocka_unit_test(a_narrow_terminal_has_the_name_on_a_line_of_its_own),

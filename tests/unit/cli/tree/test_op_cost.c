@@ -182,6 +182,19 @@ static void the_peak_is_that_of_arithmetic_or_of_memory(void **state)
 	assert_ptr_not_equal(
 		gpu_peak_find("AMD Instinct MI250X"), gpu_peak_find("AMD Instinct MI250"));
 	assert_null(gpu_peak_find("AMD Radeon Graphics"));
+	/* Names that contain that of another product. */
+	assert_null(gpu_peak_find("NVIDIA GH200 480GB"));
+	assert_null(gpu_peak_find("NVIDIA H200 NVL"));
+	assert_null(gpu_peak_find("Tesla V100S-PCIE-32GB"));
+	assert_non_null(gpu_peak_find("NVIDIA H200"));
+	assert_ptr_not_equal(
+		gpu_peak_find("Tesla V100-PCIE-16GB"), gpu_peak_find("Tesla V100-SXM2-16GB"));
+	/* The matrix units of an MI100 take twice as long for bfloat16. */
+	cost = (struct op_cost){
+		.flops = 92.3e12, .has_bytes = true, .has_precision = true, .precision = OP_BF16};
+	assert_float_equal(gpu_peak_least_ns(gpu_peak_find("AMD Instinct MI100"), &cost), 1e9, 1);
+	cost.precision = OP_FP16;
+	assert_float_equal(gpu_peak_least_ns(gpu_peak_find("AMD Instinct MI100"), &cost), 5e8, 1);
 	assert_null(gpu_peak_find(NULL));
 }
 

@@ -419,6 +419,73 @@ static void the_oldest_is_closed_and_may_go(void **state)
 	expect_oldest(index, 0, "/store/0/s-00004.db");
 }
 
+static void take_owned(const char *database, uid_t uid, void *data)
+{
+	unsigned *count = data;
+
+	assert_string_equal(database, "/store/0/s-00000.db");
+	assert_int_equal(uid, 0);
+	++*count;
+}
+
+static void what_its_owner_keeps_is_not_removed_by_others_and_stays_so_after_a_restart(void **state)
+{
+	struct place *place = *state;
+	struct index_owned owned = {0};
+	uint64_t bytes;
+	unsigned count, listed = 0;
+
+	put_closed(place->index, 3 * UIDS);
+	/* It is found by its name or its path, of its owner alone. */
+	assert_int_equal(index_find_owned(place->index, 1, "s-00000", NULL, &owned), 0);
+	assert_int_equal(
+		index_find_owned(place->index, 1, "s-00000", "/store/0/s-00000.db", &owned), 0);
+	assert_int_equal(index_find_owned(place->index, 0, "s-00000", NULL, &owned), 1);
+	assert_string_equal(owned.database, "/store/0/s-00000.db");
+	assert_false(owned.is_open || owned.is_kept);
+	free(owned.database);
+	assert_int_equal(index_keep_for_owner(place->index, "/store/0/s-00000.db", true), 0);
+	expect_oldest(place->index, 0, "/store/0/s-00004.db");
+	/* Neither the end of a reading nor a start ends it. */
+	assert_int_equal(index_unkeep(place->index, "it is being read"), 0);
+	reopen_index(place, NULL);
+	assert_int_equal(index_unkeep(place->index, NULL), 0);
+	expect_oldest(place->index, 0, "/store/0/s-00004.db");
+	/* It is opened and closed again. */
+	put(place->index, 0, 0, 0);
+	put(place->index, 0, 3 * DAY_NS, BYTES);
+	assert_int_equal(index_find_owned(place->index, 0, NULL, "/store/0/s-00000.db", &owned), 1);
+	assert_true(owned.is_kept && !owned.is_open);
+	free(owned.database);
+	assert_int_equal(index_count_owned(place->index, 0, &count, &bytes), 0);
+	assert_int_equal(count, 1);
+	assert_int_equal(bytes, BYTES);
+	assert_int_equal(index_count_owned(place->index, 1, &count, &bytes), 0);
+	assert_int_equal(count + bytes, 0);
+	assert_int_equal(index_each_owned(place->index, 8, take_owned, &listed), 0);
+	assert_int_equal(listed, 1);
+	assert_int_equal(index_keep_for_owner(place->index, "/store/0/s-00000.db", false), 0);
+	assert_int_equal(index_find_owned(place->index, 0, "s-00000", NULL, &owned), 1);
+	assert_false(owned.is_kept);
+	free(owned.database);
+}
+
+static void what_its_owner_removed_leaves_no_row(void **state)
+{
+	struct index *index = ((struct place *)*state)->index;
+
+	put_closed(index, 2 * UIDS);
+	put_removed(index, 0, 3);
+	assert_int_equal(index_begin_removal(index, "/store/0/s-00000.db", INDEX_OWNERS_WISH), 0);
+	assert_int_equal(index_end_removal(index, "/store/0/s-00000.db"), 1);
+	assert_int_equal(number(index, "SELECT count(*) FROM removed"), 3);
+	assert_int_equal(number(index, "SELECT count(*) FROM session WHERE uid = 0"), 1);
+	check_sums(index);
+	assert_int_equal(index_begin_removal(index, "/store/0/s-00004.db", "too old"), 0);
+	assert_int_equal(index_end_removal(index, "/store/0/s-00004.db"), 0);
+	assert_int_equal(number(index, "SELECT count(*) FROM removed"), 4);
+}
+
 /* Three of the four are one user's. */
 static void subordinate_uids_are_one_tenant(void **state)
 {
@@ -557,6 +624,8 @@ int main(void)
 		T(a_session_whose_file_is_gone_counts_as_removed),
 		T(what_was_put_since_the_store_was_moved_stays),
 		T(the_oldest_is_closed_and_may_go),
+		T(what_its_owner_keeps_is_not_removed_by_others_and_stays_so_after_a_restart),
+		T(what_its_owner_removed_leaves_no_row),
 		T(subordinate_uids_are_one_tenant),
 		T(what_rtl_ls_shows_is_of_a_closed_file),
 		T(an_older_index_goes_on),

@@ -114,6 +114,29 @@ int store_flush(struct store *store, uid_t uid, void *owner)
 	return 0;
 }
 
+int store_remove(
+	struct store *store, uid_t uid, const char *name, const char *database, void *owner)
+{
+	fake_store.disposal_uid = uid;
+	snprintf(fake_store.disposal_name, sizeof(fake_store.disposal_name), "%s",
+		database ? database : name);
+	fake_store_answer(store, STORE_DISPOSED, owner, 0, NULL);
+	last_answer(store)->error = fake_store.disposal_error;
+	return 0;
+}
+
+int store_keep(struct store *store, uid_t uid, const char *name, const char *database, bool is_kept,
+	void *owner)
+{
+	(void)is_kept;
+	return store_remove(store, uid, name, database, owner);
+}
+
+const char *store_explain(int error)
+{
+	return strerror(-error);
+}
+
 int store_limit(struct store *store, const struct store_limits *limits)
 {
 	(void)store;

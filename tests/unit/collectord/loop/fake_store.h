@@ -50,6 +50,9 @@ struct fake_store {
 	int flush_error;
 	unsigned refusals; /* so many requests to come find no memory: ends, closes, flushes */
 	uid_t flush_uid; /* whose sessions were flushed last */
+	int disposal_error;	/* of store_remove() and store_keep() */
+	uid_t disposal_uid;	/* who asked for the last one ... */
+	char disposal_name[64]; /* ... for which session, or database */
 };
 
 extern struct fake_store fake_store;

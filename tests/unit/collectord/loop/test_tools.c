@@ -124,6 +124,57 @@ static void ctl_knows_status_and_flush_only(void **state)
 	fake_shim_done(&tool);
 }
 
+static const Rtl__CtlReply *ask_to_remove(
+	struct harness *h, struct fake_shim *tool, const char *name, const char *database)
+{
+	Rtl__CtlRequest request = RTL__CTL_REQUEST__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+
+	frame.body_case = RTL__FRAME__BODY_CTL_REQUEST;
+	frame.ctl_request = &request;
+	msg_set_bytes(&request.has_verb, &request.verb, "remove");
+	if (name)
+		msg_set_bytes(&request.has_session, &request.session, name);
+	if (database)
+		msg_set_bytes(&request.has_database, &request.database, database);
+	fake_send(tool->fd, &frame);
+	return harness_expect(h, tool, RTL__FRAME__BODY_CTL_REPLY)->ctl_reply;
+}
+
+static void a_closed_session_is_removed_for_the_uid_that_asks_and_an_open_one_is_not(void **state)
+{
+	struct harness *h = *state;
+	const Rtl__CtlReply *reply;
+	struct fake_shim tool, shim;
+
+	harness_shim(h, &shim, "job");
+	harness_connect(h, &tool);
+	reply = ask_to_remove(h, &tool, fake_store.sessions->name, NULL);
+	assert_false(reply->ok);
+	assert_non_null(strstr((const char *)reply->text.data, "it is live"));
+	reply = ask_to_remove(h, &tool, NULL, fake_store.sessions->path);
+	assert_false(reply->ok);
+	assert_string_equal(fake_store.disposal_name, "");
+	reply = ask_to_remove(h, &tool, "another", NULL);
+	assert_true(reply->ok && reply->matched == 1);
+	assert_string_equal(fake_store.disposal_name, "another");
+	assert_int_equal(fake_store.disposal_uid, getuid());
+	fake_store.disposal_error = -ENOENT;
+	reply = ask_to_remove(h, &tool, NULL, "/store/1/no.db");
+	assert_false(reply->ok || reply->matched);
+	assert_int_equal(reply->reason, 1);
+	assert_string_equal(fake_store.disposal_name, "/store/1/no.db");
+	fake_store.disposal_error = -EROFS;
+	reply = ask_to_remove(h, &tool, "kept", NULL);
+	assert_false(reply->ok);
+	assert_true(reply->reason > 1);
+	/* Neither: refused, and nothing asked of the store. */
+	assert_false(ask_to_remove(h, &tool, NULL, NULL)->ok);
+	assert_string_equal(fake_store.disposal_name, "kept");
+	fake_shim_done(&tool);
+	fake_shim_done(&shim);
+}
+
 static void a_flush_that_failed_says_so(void **state)
 {
 	struct harness *h = *state;
@@ -251,6 +302,7 @@ int main(void)
 		TEST(stat_shows_processes_and_their_state),
 		TEST(closed_sessions_are_listed_but_not_in_stat),
 		TEST(ctl_knows_status_and_flush_only),
+		TEST(a_closed_session_is_removed_for_the_uid_that_asks_and_an_open_one_is_not),
 		TEST(a_flush_that_failed_says_so),
 		TEST(each_session_has_its_own_trouble),
 		TEST(a_tool_may_go_before_its_flush_is_done),

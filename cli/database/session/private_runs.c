@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#include "cli/database/session/private_runs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/database/session/find_session.h"
+#include "proto/base/cleanup.h"
+
+/* rtl ls opens each of them, which takes a millisecond. */
+#define LISTED_MAX 256
+
+/*
+ * Opens the folder of private runs, or of those that are kept. Missing folders on the path are made
+ * for their owner only, as XDG requires. Returns -1 on failure.
+ */
+static int open_folder(bool is_kept)
+{
+	CLEANUP(free_p) char *folder = find_private_folder(is_kept);
+
+	if (!folder)
+		return -1;
+	for (char *slash = folder; (slash = strchr(slash + 1, '/'));) {
+		*slash = '\0';
+		(void)mkdir(folder, 0700);
+		*slash = '/';
+	}
+	(void)mkdir(folder, 0700);
+	return open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static void remove_oldest(int folder)
+{
+	struct timespec oldest = {.tv_sec = INT64_MAX};
+	char name[NAME_MAX + 1] = "";
+	int fd = dup(folder);
+	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+	unsigned count = 0;
+
+	if (!entries) {
+		close_p(&fd);
+		return;
+	}
+	for (const struct dirent *entry; (entry = readdir(entries));) {
+		struct stat st;
+
+		if (fstatat(folder, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
+			!S_ISLNK(st.st_mode))
+			continue;
+		count++;
+		if (st.st_mtim.tv_sec > oldest.tv_sec ||
+			(st.st_mtim.tv_sec == oldest.tv_sec &&
+				st.st_mtim.tv_nsec >= oldest.tv_nsec))
+			continue;
+		oldest = st.st_mtim;
+		snprintf(name, sizeof(name), "%s", entry->d_name);
+	}
+	closedir(entries);
+	if (count > LISTED_MAX)
+		(void)unlinkat(folder, name, 0);
+}
+
+/* Makes or replaces the link to @path. Returns 0 or -errno. */
+static int put_link(int folder, const char *session, const char *path)
+{
+	char name[NAME_MAX + 1], fresh[NAME_MAX + 1];
+	int r;
+
+	if (snprintf(name, sizeof(name), "%s.db", session) >= (int)sizeof(name) ||
+		snprintf(fresh, sizeof(fresh), ".%s.%d", session, getpid()) >= (int)sizeof(fresh))
+		return -ENAMETOOLONG;
+	if (symlinkat(path, folder, fresh))
+		return -errno;
+	if (!renameat(folder, fresh, folder, name))
+		return 0;
+	r = -errno;
+	(void)unlinkat(folder, fresh, 0);
+	return r;
+}
+
+void private_runs_add(const char *session, const char *path)
+{
+	CLEANUP(close_p) int folder = open_folder(false);
+
+	if (folder >= 0 && !put_link(folder, session, path))
+		remove_oldest(folder);
+}
+
+static bool leads_to(int folder, const char *name, const struct stat *file)
+{
+	struct stat link, st;
+
+	return !fstatat(folder, name, &link, AT_SYMLINK_NOFOLLOW) && S_ISLNK(link.st_mode) &&
+	       !fstatat(folder, name, &st, 0) && st.st_dev == file->st_dev &&
+	       st.st_ino == file->st_ino;
+}
+
+static void drop_links(bool is_kept, const struct stat *file)
+{
+	CLEANUP(close_p) int folder = open_folder(is_kept);
+	int fd = folder < 0 ? -1 : dup(folder);
+	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!entries) {
+		close_p(&fd);
+		return;
+	}
+	for (const struct dirent *entry; (entry = readdir(entries));)
+		if (leads_to(folder, entry->d_name, file))
+			(void)unlinkat(folder, entry->d_name, 0);
+	closedir(entries);
+}
+
+/* Checks that no other file has the name among those that are kept. */
+static int check_name(int folder, const char *session, const struct stat *file)
+{
+	char name[NAME_MAX + 1];
+	struct stat other;
+
+	if (snprintf(name, sizeof(name), "%s.db", session) >= (int)sizeof(name))
+		return -ENAMETOOLONG;
+	return fstatat(folder, name, &other, 0) || leads_to(folder, name, file) ? 0 : -EEXIST;
+}
+
+int private_runs_keep(const char *session, const char *path, bool is_kept)
+{
+	CLEANUP(close_p) int folder = open_folder(is_kept);
+	struct stat file;
+	int r;
+
+	if (folder < 0 || stat(path, &file))
+		return -errno;
+	if (!is_kept) {
+		/* It stays listed, as the newest. */
+		r = put_link(folder, session, path);
+		if (r == 0)
+			drop_links(true, &file);
+		return r;
+	}
+	r = check_name(folder, session, &file);
+	if (r == 0)
+		r = put_link(folder, session, path);
+	if (r == 0)
+		drop_links(false, &file);
+	return r;
+}
+
+void private_runs_forget(const char *path)
+{
+	struct stat file;
+
+	if (stat(path, &file))
+		return;
+	drop_links(false, &file);
+	drop_links(true, &file);
+}

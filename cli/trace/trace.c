@@ -231,8 +231,10 @@ static int load_shapes(struct trace *t)
 		shape->kernel = trace_kernel(t, shape->kernel_id);
 		shape->category = &category_other;
 	}
+	if (t->shape_count)
+		t->first_shape = t->shapes[0].id;
 	t->is_dense = t->shape_count &&
-		      (uint64_t)t->shapes[t->shape_count - 1].id - (uint64_t)t->shapes[0].id ==
+		      (uint64_t)t->shapes[t->shape_count - 1].id - (uint64_t)t->first_shape ==
 			      t->shape_count - 1;
 	return r;
 }

@@ -82,7 +82,8 @@ struct trace {
 	size_t gpu_count;
 	struct trace_shape *shapes; /* sorted by id */
 	size_t shape_count;
-	bool is_dense; /* the id of a shape minus that of the first is its index */
+	int64_t first_shape; /* its id; if they are dense, ids minus this are indices */
+	bool is_dense;
 };
 
 /*
@@ -116,7 +117,7 @@ static inline size_t trace_shape(const struct trace *trace, int64_t id)
 	size_t at;
 
 	if (trace->is_dense) {
-		at = (size_t)id - (size_t)trace->shapes[0].id;
+		at = (size_t)id - (size_t)trace->first_shape;
 		return at < trace->shape_count ? at : trace->shape_count;
 	}
 	at = PARTITION_POINT(trace->shape_count, i, trace->shapes[i].id < id);

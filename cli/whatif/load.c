@@ -286,15 +286,13 @@ static int find_leaders(struct loading *l)
 
 static int find_tools(struct loading *l)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	struct whatif_job *job = l->job;
-	int r = query_ask(l->trace->query, "whatif_imported", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, l->trace->query, "whatif_imported", rows) {
 		uint32_t process = idmap_find(&job->process_of_id, query_integer(rows, 0));
 		struct whatif_process *p = job->processes + process;
 
-		r = 0;
 		if (process != IDMAP_NONE)
 			snprintf(p->tool, sizeof(p->tool), "%s", query_text(rows, 1));
 	}
@@ -445,11 +443,10 @@ static int find_position(struct loading *l, const struct query_rows *rows, struc
 /* Barrier packets, and others that complete a signal of the program or wait for some. */
 static int load_signals(struct loading *l)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	struct whatif_job *job = l->job;
-	int r = query_ask(l->trace->query, "whatif_signals", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, l->trace->query, "whatif_signals", rows) {
 		int64_t signal[] = {query_integer(rows, 0), hash_text(query_text(rows, 3)), true};
 		struct whatif_call call = {
 			.process = idmap_find(&job->process_of_id, query_integer(rows, 0)),
@@ -459,7 +456,6 @@ static int load_signals(struct loading *l)
 			.kind = query_integer(rows, 2) ? WHATIF_AWAITS_EVENT
 						       : WHATIF_RECORDS_EVENT};
 
-		r = 0;
 		if (call.process == IDMAP_NONE)
 			continue;
 		r = find_position(l, rows, &call);

@@ -107,18 +107,16 @@ static void read_detail(struct stage *s, size_t events, uint64_t has, struct rep
 static void all_kernels_are_there_when_they_fit(void **state)
 {
 	struct report_detail detail;
-	struct stage s;
+	struct stage *s = *state;
 
-	(void)state;
-	stage_begin(&s);
-	scene_process(&s.scene, 2, 1);
-	scene_dispatch(&s.scene, s.gemm, 100, 200, 0);
-	scene_dispatch(&s.scene, s.ring, 40, 50, 0);
-	scene_dispatch(&s.scene, s.gemm, SCENE_NONE, 0, 60);
-	scene_dispatch(&s.scene, scene_shape(&s.scene, 2, 3, 0, scene_kernel(&s.scene, "other")),
+	scene_process(&s->scene, 2, 1);
+	scene_dispatch(&s->scene, s->gemm, 100, 200, 0);
+	scene_dispatch(&s->scene, s->ring, 40, 50, 0);
+	scene_dispatch(&s->scene, s->gemm, SCENE_NONE, 0, 60);
+	scene_dispatch(&s->scene, scene_shape(&s->scene, 2, 3, 0, scene_kernel(&s->scene, "other")),
 		30, 30, 0);
-	scene_copy(&s.scene, 1, SCENE_NONE, 0, 210, 220, 200);
-	read_detail(&s, 10, 5, &detail);
+	scene_copy(&s->scene, 1, SCENE_NONE, 0, 210, 220, 200);
+	read_detail(s, 10, 5, &detail);
 	assert_int_equal(detail.window_count, 1);
 	assert_true(detail.windows[0].is_all && !detail.windows[0].is_cut);
 	assert_int_equal(detail.windows[0].count, 4);
@@ -131,7 +129,6 @@ static void all_kernels_are_there_when_they_fit(void **state)
 	assert_int_equal(detail.windows[0].events[3].lane, 1);
 	assert_int_equal(detail.windows[0].events[3].length_ns, 0);
 	report_detail_done(&detail);
-	stage_end(&s);
 }
 
 /* In whatever order kernels come, a window that is cut has every kernel before its end. */
@@ -139,16 +136,14 @@ static void a_cut_window_has_every_kernel_before_its_end(void **state)
 {
 	struct report_detail detail;
 	const struct report_window *window;
-	struct stage s;
+	struct stage *s = *state;
 	size_t wanted = 0;
 
-	(void)state;
-	stage_begin(&s);
 	/* Without a period, or it would be the steps that are shown. */
 	for (unsigned i = 0; i < 100; i++)
-		scene_dispatch(&s.scene, i * 2654435761u >> 31 ? s.gemm : s.ring, i * 37 % 100 * 10,
-			i * 37 % 100 * 10 + 25, 0);
-	read_detail(&s, 16, 100, &detail);
+		scene_dispatch(&s->scene, i * 2654435761u >> 31 ? s->gemm : s->ring,
+			i * 37 % 100 * 10, i * 37 % 100 * 10 + 25, 0);
+	read_detail(s, 16, 100, &detail);
 	assert_int_equal(detail.window_count, 1);
 	window = detail.windows;
 	assert_string_equal(window->label, "the beginning");
@@ -160,24 +155,20 @@ static void a_cut_window_has_every_kernel_before_its_end(void **state)
 	for (size_t i = 0; i < wanted; i++)
 		assert_int_equal(window->events[i].start_ns, i * 10);
 	report_detail_done(&detail);
-	stage_end(&s);
 }
 
 /* More at one instant than there is room for: none of them, rather than some. */
 static void kernels_that_start_at_once_are_all_in_a_window_or_none(void **state)
 {
 	struct report_detail detail;
-	struct stage s;
+	struct stage *s = *state;
 
-	(void)state;
-	stage_begin(&s);
 	for (int i = 0; i < 50; i++)
-		scene_dispatch(&s.scene, s.gemm, 0, 10 + i, 0);
-	read_detail(&s, 8, 50, &detail);
+		scene_dispatch(&s->scene, s->gemm, 0, 10 + i, 0);
+	read_detail(s, 8, 50, &detail);
 	assert_int_equal(detail.windows[0].count, 0);
 	assert_true(detail.windows[0].is_cut);
 	report_detail_done(&detail);
-	stage_end(&s);
 }
 
 static void the_longest_step_and_a_usual_one_are_shown(void **state)
@@ -185,20 +176,18 @@ static void the_longest_step_and_a_usual_one_are_shown(void **state)
 	/* The first is longest, and warms up. */
 	static const int lengths[] = {900, 100, 110, 400, 105, 100};
 	struct report_detail detail;
-	struct stage s;
+	struct stage *s = *state;
 	int64_t at = 0;
 
-	(void)state;
-	stage_begin(&s);
 	for (int i = 0; i < 6; i++) {
 		char text[32];
 
 		snprintf(text, sizeof(text), "step %d", i);
-		scene_range(&s.scene, 1, text, at, at + lengths[i]);
-		scene_dispatch(&s.scene, s.gemm, at, at + lengths[i], at);
+		scene_range(&s->scene, 1, text, at, at + lengths[i]);
+		scene_dispatch(&s->scene, s->gemm, at, at + lengths[i], at);
 		at += lengths[i];
 	}
-	read_detail(&s, 4, 6, &detail);
+	read_detail(s, 4, 6, &detail);
 	assert_int_equal(detail.window_count, 2);
 	assert_string_equal(detail.windows[0].label, "longest step: rank 0, step 3, 0.000 ms");
 	assert_int_equal(detail.windows[0].from_ns, 1110);
@@ -208,13 +197,12 @@ static void the_longest_step_and_a_usual_one_are_shown(void **state)
 	assert_false(detail.windows[1].is_cut);
 	report_detail_done(&detail);
 	/* Where all fits they are places of the whole. */
-	read_detail(&s, 100, 6, &detail);
+	read_detail(s, 100, 6, &detail);
 	assert_int_equal(detail.window_count, 3);
 	assert_int_equal(detail.windows[0].count, 6);
 	assert_true(detail.windows[1].is_place && !detail.windows[1].count);
 	assert_int_equal(detail.windows[1].from_ns, 1110);
 	report_detail_done(&detail);
-	stage_end(&s);
 }
 
 int main(void)
@@ -223,10 +211,10 @@ int main(void)
 		cmocka_unit_test(bins_are_shares_of_their_time),
 		cmocka_unit_test(bins_begin_again_with_the_file),
 		cmocka_unit_test(many_lanes_share_the_bins),
-		cmocka_unit_test(all_kernels_are_there_when_they_fit),
-		cmocka_unit_test(a_cut_window_has_every_kernel_before_its_end),
-		cmocka_unit_test(kernels_that_start_at_once_are_all_in_a_window_or_none),
-		cmocka_unit_test(the_longest_step_and_a_usual_one_are_shown),
+		STAGE_TEST(all_kernels_are_there_when_they_fit),
+		STAGE_TEST(a_cut_window_has_every_kernel_before_its_end),
+		STAGE_TEST(kernels_that_start_at_once_are_all_in_a_window_or_none),
+		STAGE_TEST(the_longest_step_and_a_usual_one_are_shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,3 +56,18 @@ void stage_check(const struct breakdown_row *r, uint64_t wall, uint64_t compute,
 			r->wall_ns, r->stream_ns[BREAKDOWN_COMPUTE], r->exposed_communication_ns,
 			r->exposed_copy_ns, breakdown_idle_ns(r));
 }
+
+int stage_setup(void **state)
+{
+	static struct stage stage;
+
+	stage_begin(&stage);
+	*state = &stage;
+	return 0;
+}
+
+int stage_teardown(void **state)
+{
+	stage_end(*state);
+	return 0;
+}

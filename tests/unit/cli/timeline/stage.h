@@ -19,6 +19,11 @@ struct stage {
 	int64_t gemm, ring, half, some, copy;
 };
 
+/* A test whose state is a stage that has begun, and is ended behind it. */
+#define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_setup, stage_teardown)
+int stage_setup(void **state);
+int stage_teardown(void **state);
+
 void stage_begin(struct stage *s);
 /* Again with other options, too. */
 void stage_ask(struct stage *s);

@@ -16,57 +16,51 @@
 /* Steps are those of the markers, though one record of the second is missing. */
 static void a_dropped_record_moves_nothing(void **state)
 {
-	struct stage s;
+	struct stage *s = *state;
 
-	(void)state;
-	stage_begin(&s);
 	for (int64_t i = 0; i < 3; i++) {
 		char text[16];
 
 		snprintf(text, sizeof(text), "step %d", (int)i);
-		scene_range(&s.scene, 1, text, i * 1000, i * 1000 + 990);
+		scene_range(&s->scene, 1, text, i * 1000, i * 1000 + 990);
 		for (int64_t k = 0; k < 4; k++)
 			if (i != 1 || k != 2)
-				scene_dispatch(&s.scene, k < 3 ? s.gemm : s.ring,
+				scene_dispatch(&s->scene, k < 3 ? s->gemm : s->ring,
 					i * 1000 + k * 200, i * 1000 + k * 200 + 200, i * 1000);
 	}
-	scene_sql(&s.scene, "UPDATE rtl_queue SET dispatched = dispatched + 1, dropped = 1 WHERE "
-			    "queueId = 0");
-	stage_ask(&s);
-	stage_check(stage_row(&s, 0, 0), 990, 600, 200, 0, 190);
-	stage_check(stage_row(&s, 0, 1), 990, 400, 200, 0, 390);
-	stage_check(stage_row(&s, 0, 2), 990, 600, 200, 0, 190);
-	assert_false(s.timeline->verdict->is_complete);
-	assert_int_equal(s.timeline->outside_ns, 20);
-	stage_end(&s);
+	scene_sql(&s->scene, "UPDATE rtl_queue SET dispatched = dispatched + 1, dropped = 1 WHERE "
+			     "queueId = 0");
+	stage_ask(s);
+	stage_check(stage_row(s, 0, 0), 990, 600, 200, 0, 190);
+	stage_check(stage_row(s, 0, 1), 990, 400, 200, 0, 390);
+	stage_check(stage_row(s, 0, 2), 990, 600, 200, 0, 190);
+	assert_false(s->timeline->verdict->is_complete);
+	assert_int_equal(s->timeline->outside_ns, 20);
 }
 
 static void untimed_kernels_are_counted_where_they_were_submitted(void **state)
 {
-	struct stage s;
+	struct stage *s = *state;
 
-	(void)state;
-	stage_begin(&s);
-	scene_range(&s.scene, 1, "step 5", 0, 100);
-	scene_range(&s.scene, 1, "step 6", 100, 200);
-	scene_dispatch(&s.scene, s.gemm, 0, 50, 0);
-	scene_dispatch(&s.scene, s.gemm, SCENE_NONE, 0, 120);
-	scene_dispatch(&s.scene, s.gemm, SCENE_NONE, 0, 130);
-	scene_dispatch(&s.scene, s.gemm, SCENE_NONE, 0, 500);
-	scene_copy(&s.scene, 1, SCENE_NONE, 0, SCENE_NONE, SCENE_NONE, 5);
-	stage_ask(&s);
-	assert_int_equal(stage_row(&s, 0, 0)->untimed, 0);
-	assert_int_equal(stage_row(&s, 0, 1)->untimed, 2);
-	assert_int_equal(stage_row(&s, 0, 1)->kernels, 0);
-	assert_int_equal(s.timeline->lanes[0].outside.untimed, 1);
-	assert_int_equal(s.timeline->untimed, 3);
-	assert_int_equal(s.timeline->untimed_copies, 1);
-	s.options.has_step = true;
-	s.options.step = 6;
-	stage_ask(&s);
-	assert_int_equal(s.timeline->total.wall_ns, 100);
-	assert_int_equal(s.timeline->lanes[0].shown, 1);
-	stage_end(&s);
+	scene_range(&s->scene, 1, "step 5", 0, 100);
+	scene_range(&s->scene, 1, "step 6", 100, 200);
+	scene_dispatch(&s->scene, s->gemm, 0, 50, 0);
+	scene_dispatch(&s->scene, s->gemm, SCENE_NONE, 0, 120);
+	scene_dispatch(&s->scene, s->gemm, SCENE_NONE, 0, 130);
+	scene_dispatch(&s->scene, s->gemm, SCENE_NONE, 0, 500);
+	scene_copy(&s->scene, 1, SCENE_NONE, 0, SCENE_NONE, SCENE_NONE, 5);
+	stage_ask(s);
+	assert_int_equal(stage_row(s, 0, 0)->untimed, 0);
+	assert_int_equal(stage_row(s, 0, 1)->untimed, 2);
+	assert_int_equal(stage_row(s, 0, 1)->kernels, 0);
+	assert_int_equal(s->timeline->lanes[0].outside.untimed, 1);
+	assert_int_equal(s->timeline->untimed, 3);
+	assert_int_equal(s->timeline->untimed_copies, 1);
+	s->options.has_step = true;
+	s->options.step = 6;
+	stage_ask(s);
+	assert_int_equal(s->timeline->total.wall_ns, 100);
+	assert_int_equal(s->timeline->lanes[0].shown, 1);
 }
 
 /* The second rank's clock is an hour ahead: its figures are the first one's. */
@@ -74,99 +68,87 @@ static void ranks_have_their_own_time(void **state)
 {
 	static const int64_t offset = 3600000000000;
 	struct breakdown_row a, b;
-	struct stage s;
+	struct stage *s = *state;
 
-	(void)state;
-	stage_begin(&s);
-	scene_process(&s.scene, 2, 1);
+	scene_process(&s->scene, 2, 1);
 	for (int64_t p = 1; p <= 2; p++) {
 		int64_t at = (p - 1) * offset;
-		int64_t k = p == 1 ? s.gemm
-				   : scene_shape(&s.scene, 2, 0, 0, scene_kernel(&s.scene, GEMM));
+		int64_t k = p == 1 ? s->gemm
+				   : scene_shape(&s->scene, 2, 0, 0, scene_kernel(&s->scene, GEMM));
 
-		scene_range(&s.scene, p, "step 0", at, at + 1000);
-		scene_dispatch(&s.scene, k, at + 100, at + 300, at + 10);
-		scene_dispatch(&s.scene, k, at + 500, at + 1300, at + 400);
+		scene_range(&s->scene, p, "step 0", at, at + 1000);
+		scene_dispatch(&s->scene, k, at + 100, at + 300, at + 10);
+		scene_dispatch(&s->scene, k, at + 500, at + 1300, at + 400);
 	}
-	stage_ask(&s);
-	a = *stage_row(&s, 0, 0);
-	b = *stage_row(&s, 1, 0);
+	stage_ask(s);
+	a = *stage_row(s, 0, 0);
+	b = *stage_row(s, 1, 0);
 	stage_check(&a, 1300, 1000, 0, 0, 300);
 	b.start_ns -= offset;
 	b.end_ns -= offset;
 	assert_memory_equal(&a, &b, sizeof(a));
-	stage_end(&s);
 }
 
 /* Numbers of calls are of their process: the same one is another operation on each rank. */
 static void equal_ids_of_two_ranks_never_mix(void **state)
 {
 	static const char *const ops[] = {"ncclAllReduce", "ncclReduceScatter"};
-	struct stage s;
+	struct stage *s = *state;
 
-	(void)state;
-	stage_begin(&s);
-	scene_process(&s.scene, 2, 1);
+	scene_process(&s->scene, 2, 1);
 	for (int64_t p = 1; p <= 2; p++) {
-		int64_t k = p == 1 ? s.some
-				   : scene_shape(&s.scene, 2, 0, 1, scene_kernel(&s.scene, SOME));
+		int64_t k = p == 1 ? s->some
+				   : scene_shape(&s->scene, 2, 0, 1, scene_kernel(&s->scene, SOME));
 
-		scene_call(&s.scene, p, 5, ops[p - 1], 0, 50, 0);
-		scene_collective(&s.scene, p, 5, 7, 0);
-		scene_call(&s.scene, p, 6, "hipLaunchKernel", 10, 20, 5); /* within it */
-		scene_dispatch(&s.scene, k, 100, 110, 15);
-		scene_link(&s.scene, 6);
-		scene_dispatch(&s.scene, k, 200, 220, 120);
-		scene_link(&s.scene, 5);
-		scene_dispatch(&s.scene, k, 300, 340, 150);
-		scene_link(&s.scene, 9); /* of nothing that moves data */
+		scene_call(&s->scene, p, 5, ops[p - 1], 0, 50, 0);
+		scene_collective(&s->scene, p, 5, 7, 0);
+		scene_call(&s->scene, p, 6, "hipLaunchKernel", 10, 20, 5); /* within it */
+		scene_dispatch(&s->scene, k, 100, 110, 15);
+		scene_link(&s->scene, 6);
+		scene_dispatch(&s->scene, k, 200, 220, 120);
+		scene_link(&s->scene, 5);
+		scene_dispatch(&s->scene, k, 300, 340, 150);
+		scene_link(&s->scene, 9); /* of nothing that moves data */
 	}
-	stage_ask(&s);
-	assert_int_equal(stage_row(&s, 0, 0)->stream_ns[BREAKDOWN_ALLREDUCE], 30);
-	assert_int_equal(stage_row(&s, 0, 0)->stream_ns[BREAKDOWN_REDUCESCATTER], 0);
-	assert_int_equal(stage_row(&s, 1, 0)->stream_ns[BREAKDOWN_ALLREDUCE], 0);
-	assert_int_equal(stage_row(&s, 1, 0)->stream_ns[BREAKDOWN_REDUCESCATTER], 30);
-	assert_int_equal(stage_row(&s, 0, 0)->stream_ns[BREAKDOWN_COMMUNICATION], 40);
-	assert_int_equal(stage_row(&s, 1, 0)->stream_ns[BREAKDOWN_COMMUNICATION], 40);
-	stage_end(&s);
+	stage_ask(s);
+	assert_int_equal(stage_row(s, 0, 0)->stream_ns[BREAKDOWN_ALLREDUCE], 30);
+	assert_int_equal(stage_row(s, 0, 0)->stream_ns[BREAKDOWN_REDUCESCATTER], 0);
+	assert_int_equal(stage_row(s, 1, 0)->stream_ns[BREAKDOWN_ALLREDUCE], 0);
+	assert_int_equal(stage_row(s, 1, 0)->stream_ns[BREAKDOWN_REDUCESCATTER], 30);
+	assert_int_equal(stage_row(s, 0, 0)->stream_ns[BREAKDOWN_COMMUNICATION], 40);
+	assert_int_equal(stage_row(s, 1, 0)->stream_ns[BREAKDOWN_COMMUNICATION], 40);
 }
 
 static void a_group_of_several_is_communication(void **state)
 {
-	struct stage s;
+	struct stage *s = *state;
 
-	(void)state;
-	stage_begin(&s);
-	scene_call(&s.scene, 1, 1, "ncclAllReduce", 0, 1, 0);
-	scene_call(&s.scene, 1, 2, "ncclReduceScatter", 1, 2, 0);
-	scene_call(&s.scene, 1, 3, "ncclGroupEnd", 2, 9, 0);
-	scene_collective(&s.scene, 1, 1, 7, 0);
-	scene_collective(&s.scene, 1, 2, 7, 1);
-	scene_sql(&s.scene, "UPDATE rtl_collective_base SET launch_id = (1 << 40) | 3");
-	scene_dispatch(&s.scene, s.some, 10, 20, 5);
-	scene_link(&s.scene, 3);
-	stage_ask(&s);
-	assert_int_equal(stage_row(&s, 0, 0)->stream_ns[BREAKDOWN_COMMUNICATION], 10);
-	stage_end(&s);
+	scene_call(&s->scene, 1, 1, "ncclAllReduce", 0, 1, 0);
+	scene_call(&s->scene, 1, 2, "ncclReduceScatter", 1, 2, 0);
+	scene_call(&s->scene, 1, 3, "ncclGroupEnd", 2, 9, 0);
+	scene_collective(&s->scene, 1, 1, 7, 0);
+	scene_collective(&s->scene, 1, 2, 7, 1);
+	scene_sql(&s->scene, "UPDATE rtl_collective_base SET launch_id = (1 << 40) | 3");
+	scene_dispatch(&s->scene, s->some, 10, 20, 5);
+	scene_link(&s->scene, 3);
+	stage_ask(s);
+	assert_int_equal(stage_row(s, 0, 0)->stream_ns[BREAKDOWN_COMMUNICATION], 10);
 }
 
 static void copies_belong_to_the_gpus_that_compute(void **state)
 {
-	struct stage s;
+	struct stage *s = *state;
 
-	(void)state;
-	stage_begin(&s);
-	scene_process(&s.scene, 2, 1);
-	scene_dispatch(&s.scene, s.gemm, 0, 10, 0);
-	scene_copy(&s.scene, 1, 0, 5, 20, 30, 0);	   /* to a GPU it does not compute on */
-	scene_copy(&s.scene, 1, 0, SCENE_NONE, 15, 18, 0); /* out of order */
-	scene_copy(&s.scene, 2, 4, 6, 100, 120, 50);	   /* computes nowhere */
-	stage_ask(&s);
-	assert_int_equal(s.timeline->lane_count, 2);
-	stage_check(stage_row(&s, 0, 0), 30, 10, 0, 13, 7);
-	assert_int_equal(s.timeline->lanes[1].gpu_id, 6);
-	stage_check(stage_row(&s, 1, 0), 20, 0, 0, 20, 0);
-	stage_end(&s);
+	scene_process(&s->scene, 2, 1);
+	scene_dispatch(&s->scene, s->gemm, 0, 10, 0);
+	scene_copy(&s->scene, 1, 0, 5, 20, 30, 0);	    /* to a GPU it does not compute on */
+	scene_copy(&s->scene, 1, 0, SCENE_NONE, 15, 18, 0); /* out of order */
+	scene_copy(&s->scene, 2, 4, 6, 100, 120, 50);	    /* computes nowhere */
+	stage_ask(s);
+	assert_int_equal(s->timeline->lane_count, 2);
+	stage_check(stage_row(s, 0, 0), 30, 10, 0, 13, 7);
+	assert_int_equal(s->timeline->lanes[1].gpu_id, 6);
+	stage_check(stage_row(s, 1, 0), 20, 0, 0, 20, 0);
 }
 
 static void nothing_and_one_kernel_are_sensible(void **state)
@@ -194,31 +176,28 @@ static void nothing_and_one_kernel_are_sensible(void **state)
 
 static void a_thousand_ranks_are_in_order(void **state)
 {
-	struct stage s;
+	struct stage *s = *state;
 
-	(void)state;
-	stage_begin(&s);
-	scene_sql(&s.scene,
+	scene_sql(&s->scene,
 		"WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) "
 		"INSERT INTO rtl_process (id, session_id, pid, start_ns, rank, boot_id, uid, "
 		"drained, token, start_time) SELECT i, 1, i, 0, 1000 - i, 'b', 0, 1, '', 0 FROM n");
-	scene_sql(&s.scene, "UPDATE rtl_process SET rank = 999 WHERE id = 1");
-	scene_sql(&s.scene, "INSERT INTO rtl_shape SELECT 1000 + id, id, CASE id WHEN 1 THEN 0 "
-			    "ELSE id %% 8 END, 0, (SELECT min(id) FROM "
-			    "rtl_kernel_base), 1, 1, 1, 1, 1, 1, 0, 0 FROM rtl_process");
-	scene_sql(&s.scene,
+	scene_sql(&s->scene, "UPDATE rtl_process SET rank = 999 WHERE id = 1");
+	scene_sql(&s->scene, "INSERT INTO rtl_shape SELECT 1000 + id, id, CASE id WHEN 1 THEN 0 "
+			     "ELSE id %% 8 END, 0, (SELECT min(id) FROM "
+			     "rtl_kernel_base), 1, 1, 1, 1, 1, 1, 0, 0 FROM rtl_process");
+	scene_sql(&s->scene,
 		"INSERT INTO rtl_dispatch (shape_id, seq, start, duration, submit) SELECT 1000 + "
 		"p.id, n.i, n.i * 1000, 100 + p.rank / 2, 10 FROM rtl_process p, (SELECT value AS "
 		"i "
 		"FROM json_each('[0,1,2,3]')) n ORDER BY n.i");
-	stage_ask(&s);
-	assert_int_equal(s.timeline->lane_count, 1000);
+	stage_ask(s);
+	assert_int_equal(s->timeline->lane_count, 1000);
 	for (size_t i = 0; i < 1000; i++) {
-		assert_int_equal(s.timeline->lanes[i].rank, i);
-		stage_check(stage_row(&s, i, 0), 3100 + i / 2, 4 * (100 + i / 2), 0, 0,
+		assert_int_equal(s->timeline->lanes[i].rank, i);
+		stage_check(stage_row(s, i, 0), 3100 + i / 2, 4 * (100 + i / 2), 0, 0,
 			2700 - 3 * (i / 2));
 	}
-	stage_end(&s);
 }
 
 static int by_name(const void *a, const void *b)
@@ -236,19 +215,17 @@ static void segments_say_what_was_under_way(void **state)
 		{0, {5, 10, compute | ring}}, {0, {10, 15, ring}}, {0, {15, 20, compute | ring}},
 		{1, {20, 25, ring}}, {1, {30, 40, 1u << BREAKDOWN_COPY}}};
 	const struct timeline_lane *lane;
-	struct stage s;
+	struct stage *s = *state;
 
-	(void)state;
-	stage_begin(&s);
-	scene_range(&s.scene, 1, "step 0", 0, 2);
-	scene_range(&s.scene, 1, "step 1", 2, 40);
-	scene_dispatch(&s.scene, s.gemm, 0, 10, 0);
-	scene_dispatch(&s.scene, s.gemm, 15, 20, 1);
-	scene_dispatch(&s.scene, s.ring, 5, 25, 3);
-	scene_dispatch(&s.scene, s.copy, 30, 40, 25);
-	s.options.wants_segments = true;
-	stage_ask(&s);
-	lane = s.timeline->lanes;
+	scene_range(&s->scene, 1, "step 0", 0, 2);
+	scene_range(&s->scene, 1, "step 1", 2, 40);
+	scene_dispatch(&s->scene, s->gemm, 0, 10, 0);
+	scene_dispatch(&s->scene, s->gemm, 15, 20, 1);
+	scene_dispatch(&s->scene, s->ring, 5, 25, 3);
+	scene_dispatch(&s->scene, s->copy, 30, 40, 25);
+	s->options.wants_segments = true;
+	stage_ask(s);
+	lane = s->timeline->lanes;
 	assert_int_equal(lane->segment_count, 6);
 	qsort(lane->segments, 6, sizeof(*lane->segments), by_name);
 	for (size_t i = 0; i < 6; i++) {
@@ -257,32 +234,28 @@ static void segments_say_what_was_under_way(void **state)
 		assert_int_equal(lane->segments[i].segment.end_ns, expected[i].segment.end_ns);
 		assert_int_equal(lane->segments[i].segment.streams, expected[i].segment.streams);
 	}
-	assert_int_equal(stage_row(&s, 0, 0)->active_segments, 4);
-	assert_int_equal(stage_row(&s, 0, 1)->active_segments, 2);
-	stage_end(&s);
+	assert_int_equal(stage_row(s, 0, 0)->active_segments, 4);
+	assert_int_equal(stage_row(s, 0, 1)->active_segments, 2);
 }
 
 static void bad_rules_and_patterns_are_refused(void **state)
 {
 	char error[QUERY_ERROR_BYTES];
 	struct trace *none = NULL;
-	struct stage s;
+	struct stage *s = *state;
 
-	(void)state;
-	stage_begin(&s);
-	scene_dispatch(&s.scene, s.gemm, 7, 9, 3);
-	stage_ask(&s);
-	timeline_free_p(&s.timeline);
-	assert_int_equal(trace_open(s.query, "/nonexistent/rules", error, &none), -ENOENT);
+	scene_dispatch(&s->scene, s->gemm, 7, 9, 3);
+	stage_ask(s);
+	timeline_free_p(&s->timeline);
+	assert_int_equal(trace_open(s->query, "/nonexistent/rules", error, &none), -ENOENT);
 	assert_non_null(strstr(error, "/nonexistent/rules"));
-	s.options.steps = "[";
+	s->options.steps = "[";
 	assert_int_equal(
-		timeline_new(scene_trace(&s.scene, s.query), &s.options, error, &s.timeline),
+		timeline_new(scene_trace(&s->scene, s->query), &s->options, error, &s->timeline),
 		-EINVAL);
 	assert_non_null(strstr(error, "--steps"));
-	assert_null(s.timeline);
+	assert_null(s->timeline);
 	assert_null(none);
-	stage_end(&s);
 }
 
 static void add_marks(struct stage *s, int count)
@@ -311,76 +284,67 @@ static void refuse(struct stage *s, const char *part)
 /* The whole run is shown instead, with a note, unless the user named these steps. */
 static void more_rows_than_fit_are_the_run(void **state)
 {
-	struct stage s;
+	struct stage *s = *state;
 
-	(void)state;
-	stage_begin(&s);
-	add_marks(&s, TIMELINE_ROWS_MAX + 1);
-	stage_ask(&s);
-	assert_int_equal(s.timeline->steps->source, STEPS_WHOLE);
-	assert_string_equal(s.timeline->steps->line,
+	add_marks(s, TIMELINE_ROWS_MAX + 1);
+	stage_ask(s);
+	assert_int_equal(s->timeline->steps->source, STEPS_WHOLE);
+	assert_string_equal(s->timeline->steps->line,
 		"steps: 500001 of all ranks and GPUs, more than 500000 (--steps names longer "
 		"ones): the run of each rank is taken for one");
-	stage_check(stage_row(&s, 0, 0), 100, 20, 0, 0, 80);
-	assert_int_equal(s.timeline->lanes[0].process->count, 1);
-	assert_int_equal(s.timeline->outside_ns, 0);
-	s.options.steps = "step";
-	refuse(&s, "500001 steps of all ranks and GPUs are more than 500000: name longer ones");
-	s.options.steps = "step [0-9]*000$";
-	stage_ask(&s);
-	assert_int_equal(s.timeline->steps->source, STEPS_MARKERS);
-	assert_int_equal(s.timeline->lanes[0].process->count, 500);
-	stage_end(&s);
+	stage_check(stage_row(s, 0, 0), 100, 20, 0, 0, 80);
+	assert_int_equal(s->timeline->lanes[0].process->count, 1);
+	assert_int_equal(s->timeline->outside_ns, 0);
+	s->options.steps = "step";
+	refuse(s, "500001 steps of all ranks and GPUs are more than 500000: name longer ones");
+	s->options.steps = "step [0-9]*000$";
+	stage_ask(s);
+	assert_int_equal(s->timeline->steps->source, STEPS_MARKERS);
+	assert_int_equal(s->timeline->lanes[0].process->count, 500);
 }
 
 /* Also for steps that were not named: one queue's steps are those of the process on all its
  * GPUs. */
 static void more_inferred_rows_than_fit_are_the_run(void **state)
 {
-	struct stage s;
+	struct stage *s = *state;
 
-	(void)state;
-	stage_begin(&s);
-	scene_sql(&s.scene,
+	scene_sql(&s->scene,
 		"WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 56999) "
 		"INSERT INTO rtl_dispatch (shape_id, seq, start, duration, submit) SELECT CASE i "
 		"%% 3 WHEN 0 THEN %d WHEN 1 THEN %d ELSE %d END, i, i * 100 + (i / 3) * 50, 90, 10 "
 		"FROM n",
-		(int)s.gemm, (int)s.copy,
-		(int)scene_shape(&s.scene, 1, 0, 0, scene_kernel(&s.scene, "third")));
+		(int)s->gemm, (int)s->copy,
+		(int)scene_shape(&s->scene, 1, 0, 0, scene_kernel(&s->scene, "third")));
 	for (int64_t gpu = 1; gpu < 30; gpu++)
-		scene_dispatch(&s.scene,
-			scene_shape(&s.scene, 1, gpu, gpu + 1, scene_kernel(&s.scene, "other")), 0,
-			10, 0);
-	scene_sql(&s.scene, "UPDATE rtl_queue SET stored = 57000 WHERE queueId = 0");
-	stage_ask(&s);
-	assert_int_equal(s.timeline->lane_count, 30);
-	assert_int_equal(s.timeline->steps->source, STEPS_WHOLE);
-	assert_non_null(strstr(s.timeline->steps->line, "more than 500000"));
-	stage_check(stage_row(&s, 0, 0), 6649940, 3420000, 0, 1710000, 1519940);
-	s.options.gpus =
+		scene_dispatch(&s->scene,
+			scene_shape(&s->scene, 1, gpu, gpu + 1, scene_kernel(&s->scene, "other")),
+			0, 10, 0);
+	scene_sql(&s->scene, "UPDATE rtl_queue SET stored = 57000 WHERE queueId = 0");
+	stage_ask(s);
+	assert_int_equal(s->timeline->lane_count, 30);
+	assert_int_equal(s->timeline->steps->source, STEPS_WHOLE);
+	assert_non_null(strstr(s->timeline->steps->line, "more than 500000"));
+	stage_check(stage_row(s, 0, 0), 6649940, 3420000, 0, 1710000, 1519940);
+	s->options.gpus =
 		(struct choice_list){.count = 1}; /* of GPU 0 alone there are not too many */
-	stage_ask(&s);
-	assert_int_equal(s.timeline->steps->source, STEPS_INFERRED);
-	assert_true(s.timeline->lanes[0].process->count >= 18999);
-	stage_end(&s);
+	stage_ask(s);
+	assert_int_equal(s->timeline->steps->source, STEPS_INFERRED);
+	assert_true(s->timeline->lanes[0].process->count >= 18999);
 }
 
 /* The number of steps kept is bounded, so that memory suffices. */
 static void more_steps_than_are_kept_are_the_run(void **state)
 {
-	struct stage s;
+	struct stage *s = *state;
 
-	(void)state;
-	stage_begin(&s);
-	add_marks(&s, STEPS_MAX + 1);
-	stage_ask(&s);
-	assert_string_equal(s.timeline->steps->line,
+	add_marks(s, STEPS_MAX + 1);
+	stage_ask(s);
+	assert_string_equal(s->timeline->steps->line,
 		"steps: more than 1000000: the run of each rank is taken for one");
-	stage_check(stage_row(&s, 0, 0), 100, 20, 0, 0, 80);
-	s.options.steps = "step";
-	refuse(&s, "--steps step: more than 1000000 match; name longer ones");
-	stage_end(&s);
+	stage_check(stage_row(s, 0, 0), 100, 20, 0, 0, 80);
+	s->options.steps = "step";
+	refuse(s, "--steps step: more than 1000000 match; name longer ones");
 }
 
 /* Steps of 100 ns, 30 of them idle. */
@@ -401,20 +365,17 @@ static void add_paced(struct stage *s, int64_t count, int64_t period_ns)
 static void what_is_between_steps_has_its_own_share(void **state)
 {
 	char *reading;
-	struct stage s;
+	struct stage *s = *state;
 
-	(void)state;
-	stage_begin(&s);
-	add_paced(&s, 4, 1000);
-	stage_ask(&s);
-	assert_int_equal(s.timeline->outside_ns, 2700);
-	reading = timeline_reading(s.timeline);
+	add_paced(s, 4, 1000);
+	stage_ask(s);
+	assert_int_equal(s->timeline->outside_ns, 2700);
+	reading = timeline_reading(s->timeline);
 	/* 4 x 30 of 400, and with 3 x 900 of 3100. */
 	assert_string_equal(reading, "GPUs idle 30 % of the steps (91 % of all the time); 67 % of "
 				     "that: nothing was submitted (--mode hip records what the "
 				     "host did meanwhile)");
 	free(reading);
-	stage_end(&s);
 }
 
 /* The reason of rtl summary is about the steps without the first, unless there is no other. */
@@ -452,18 +413,15 @@ static void a_process_that_works_only_in_the_first_step_has_a_time(void **state)
 static void kernels_that_are_slow_to_begin_are_not_called_short(void **state)
 {
 	char *reading;
-	struct stage s;
+	struct stage *s = *state;
 
-	(void)state;
-	stage_begin(&s);
 	for (int64_t i = 0; i < 100; i++)
-		scene_dispatch(&s.scene, s.gemm, 1000 + i * 40000, 26000 + i * 40000, 0);
-	stage_ask(&s);
-	reading = timeline_reading(s.timeline);
+		scene_dispatch(&s->scene, s->gemm, 1000 + i * 40000, 26000 + i * 40000, 0);
+	stage_ask(s);
+	reading = timeline_reading(s->timeline);
 	assert_string_equal(reading, "GPUs idle 37 % of the time; 100 % of that: kernels are "
 				     "submitted, and each takes up to 20 us to begin");
 	free(reading);
-	stage_end(&s);
 }
 
 static char *show(const struct stage *s)
@@ -523,23 +481,20 @@ static void idle_time_of_a_loader_between_steps_is_shown_for_any_largest_part(vo
 /* Neither has any time then: not what was asked for, and not what lies outside of it. */
 static void time_outside_of_steps_is_shown_if_there_is_any(void **state)
 {
-	struct stage s;
+	struct stage *s = *state;
 	char *text;
 
-	(void)state;
-	stage_begin(&s);
-	add_paced(&s, 4, 1000);
-	stage_ask(&s);
-	text = show(&s);
+	add_paced(s, 4, 1000);
+	stage_ask(s);
+	text = show(s);
 	assert_non_null(strstr(text, "outside of steps: 0.0 ms, not in the sums of ranks\n"));
 	free(text);
-	s.options.has_step = true;
-	s.options.step = 99;
-	stage_ask(&s);
-	text = show(&s);
+	s->options.has_step = true;
+	s->options.step = 99;
+	stage_ask(s);
+	text = show(s);
 	assert_null(strstr(text, "outside of steps"));
 	free(text);
-	stage_end(&s);
 }
 
 /* Seven steps of 20 us, of which number 3 takes 40 us, and number 5 computes for a longer time. */
@@ -549,23 +504,21 @@ static void steps_that_look_alike_share_a_row_of_the_longest(void **state)
 	char *text = NULL;
 	size_t bytes;
 	FILE *to;
-	struct stage s;
+	struct stage *s = *state;
 
-	(void)state;
-	stage_begin(&s);
 	for (int64_t i = 0, at = 0; i < 7; i++) {
 		int64_t length = i == 3 ? 40000 : 20000;
 		char name[16];
 
 		snprintf(name, sizeof(name), "step %d", (int)i);
-		scene_range(&s.scene, 1, name, at, at + length);
-		scene_dispatch(&s.scene, s.gemm, at, at + (i == 5 ? 15000 : 5000), at);
+		scene_range(&s->scene, 1, name, at, at + length);
+		scene_dispatch(&s->scene, s->gemm, at, at + (i == 5 ? 15000 : 5000), at);
 		at += length;
 	}
-	stage_ask(&s);
+	stage_ask(s);
 	for (with.rows = 1; with.rows <= 3; with.rows++) {
 		to = open_memstream(&text, &bytes);
-		assert_int_equal(timeline_show(s.timeline, &s.options, &with, to), 0);
+		assert_int_equal(timeline_show(s->timeline, &s->options, &with, to), 0);
 		fclose(to);
 		assert_non_null(
 			strstr(text, with.rows > 1 ? "\n   0    0  3 " : "\n   0    0     3 "));
@@ -578,31 +531,30 @@ static void steps_that_look_alike_share_a_row_of_the_longest(void **state)
 			with.rows == 2);
 		free(text);
 	}
-	stage_end(&s);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_dropped_record_moves_nothing),
-		cmocka_unit_test(untimed_kernels_are_counted_where_they_were_submitted),
-		cmocka_unit_test(ranks_have_their_own_time),
-		cmocka_unit_test(equal_ids_of_two_ranks_never_mix),
-		cmocka_unit_test(a_group_of_several_is_communication),
-		cmocka_unit_test(copies_belong_to_the_gpus_that_compute),
+		STAGE_TEST(a_dropped_record_moves_nothing),
+		STAGE_TEST(untimed_kernels_are_counted_where_they_were_submitted),
+		STAGE_TEST(ranks_have_their_own_time),
+		STAGE_TEST(equal_ids_of_two_ranks_never_mix),
+		STAGE_TEST(a_group_of_several_is_communication),
+		STAGE_TEST(copies_belong_to_the_gpus_that_compute),
 		cmocka_unit_test(nothing_and_one_kernel_are_sensible),
-		cmocka_unit_test(a_thousand_ranks_are_in_order),
-		cmocka_unit_test(segments_say_what_was_under_way),
-		cmocka_unit_test(what_is_between_steps_has_its_own_share),
+		STAGE_TEST(a_thousand_ranks_are_in_order),
+		STAGE_TEST(segments_say_what_was_under_way),
+		STAGE_TEST(what_is_between_steps_has_its_own_share),
 		cmocka_unit_test(a_process_that_works_only_in_the_first_step_has_a_time),
-		cmocka_unit_test(kernels_that_are_slow_to_begin_are_not_called_short),
+		STAGE_TEST(kernels_that_are_slow_to_begin_are_not_called_short),
 		cmocka_unit_test(idle_time_of_a_loader_between_steps_is_shown_for_any_largest_part),
-		cmocka_unit_test(time_outside_of_steps_is_shown_if_there_is_any),
-		cmocka_unit_test(steps_that_look_alike_share_a_row_of_the_longest),
-		cmocka_unit_test(more_rows_than_fit_are_the_run),
-		cmocka_unit_test(more_inferred_rows_than_fit_are_the_run),
-		cmocka_unit_test(more_steps_than_are_kept_are_the_run),
-		cmocka_unit_test(bad_rules_and_patterns_are_refused),
+		STAGE_TEST(time_outside_of_steps_is_shown_if_there_is_any),
+		STAGE_TEST(steps_that_look_alike_share_a_row_of_the_longest),
+		STAGE_TEST(more_rows_than_fit_are_the_run),
+		STAGE_TEST(more_inferred_rows_than_fit_are_the_run),
+		STAGE_TEST(more_steps_than_are_kept_are_the_run),
+		STAGE_TEST(bad_rules_and_patterns_are_refused),
 	};
 
 	unsetenv("RTL_CATEGORIES");

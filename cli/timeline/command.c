@@ -92,6 +92,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'n':
 		o->show.rows = opts_u64("top", arg, 0, UINT32_MAX);
 		return 0;
+	case 'C':
+		o->categories = arg;
+		return 0;
 	case ARGP_KEY_END:
 		(void)verb_parse(key, arg, &o->verb);
 		o->show.format = o->verb.format;

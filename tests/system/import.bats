@@ -261,6 +261,10 @@ tool_trace() { # tool_trace KIND OUT
 	[ "${lines[0]}" = "imported: 30 kernels; what rocmProfileData lost is unknown" ]
 	# When it was is unknown.
 	[ "${lines[1]}" = "session t  took 3.380 s" ]
+	# Its GPUs have numbers alone; a kernel of a GPU that is not listed would be in no view of rocpd.
+	"$rtl" export --rocpd t.rocpd t.db
+	[ "$(sqlite3 t.rocpd 'SELECT count(*) FROM kernels')" = 30 ]
+	"$rtl" import -o again.db t.rocpd
 	sqlite3 m.rpd 'UPDATE rocpd_op SET "end" = start - 1 WHERE id = 7'
 	run -1 --separate-stderr "$rtl" import -o bad.db m.rpd
 	[ "$stderr" = "rtl: m.rpd: row 7 of rocpd_op: ends before it begins" ]

@@ -145,3 +145,12 @@ LEFT JOIN rocpd_string v ON v.id = o.inputs_id ORDER BY o.id;
 -- Every metric in the order of time: process, which, its name, the mark, when, value.
 SELECT m.process_id, m.name_id, s.string, m.marker_id, m.time_ns, m.value
 FROM rtl_metric_base m JOIN rocpd_string s ON s.id = m.name_id ORDER BY m.process_id, m.time_ns, m.marker_id;
+
+-- query export_gpus
+-- The GPUs that processes saw, and those that an import names by their numbers alone.
+SELECT gpuId, kfd_node, kfd_gpu_id, domain, bdf, unique_id, partition, gfx, name FROM rtl_gpu
+UNION ALL
+SELECT gpuId, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM (
+	SELECT gpuId FROM rtl_shape UNION SELECT source_gpuId FROM rtl_copy_base
+	UNION SELECT target_gpuId FROM rtl_copy_base)
+WHERE gpuId IS NOT NULL AND gpuId NOT IN (SELECT gpuId FROM rtl_gpu) ORDER BY gpuId;

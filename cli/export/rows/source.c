@@ -244,7 +244,7 @@ int export_source_load(struct query *query, const struct verdict *verdict,
 	if (!r)
 		r = load(ret, "process_ends", set_end);
 	if (!r)
-		r = load(ret, "gpus", add_gpu);
+		r = load(ret, "export_gpus", add_gpu);
 	if (!r)
 		r = load(ret, "kernels", add_kernel);
 	if (!r && query_schema(query) >= SCHEMA_CATEGORIES)

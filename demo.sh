@@ -11,7 +11,6 @@ mkdir -p build/demo
 # The tests need more packages than the demo does.
 [ -f build/build.ninja ] || cmake --preset release -DBUILD_TESTING=OFF >build/build.log 2>&1 ||
 	{ cat build/build.log; exit 1; }
-
 # Shows how far ninja is, in one line of a terminal.
 show_progress() {
 	[ -t 1 ] || { cat >/dev/null; return; }
@@ -44,12 +43,14 @@ if [ $device = soft ]; then
 fi
 $rtl run -f -o $db --device $device -- build/bin/rtl-demo-rccl --ranks 4 --steps 20 --straggler 2 >build/demo/run.log 2>&1 ||
 	{ cat build/demo/run.log; exit 1; }
+echo
 echo "== rtl summary --top 5 $db =="
 $rtl summary --top 5 $db
 
+# What follows fits a terminal of 40 lines.
 echo
-echo "== which rank the others waited for: rtl collectives $db =="
-$rtl collectives --top 3 $db
+echo "== which rank the others waited for: rtl collectives --top 2 =="
+$rtl collectives --top 2 $db
 
 $rtl report -f $db --html build/demo/demo.html 2>/dev/null
 echo

@@ -9,6 +9,7 @@
 #include "cli/collectives/straggler.h"
 #include "cli/outstanding/outstanding.h"
 #include "cli/reason/pace.h"
+#include "cli/reason/slow_link.h"
 #include "cli/base/array.h"
 #include "cli/trace/kernels/leaders.h"
 #include "cli/reason/reason.h"
@@ -464,6 +465,27 @@ static int compare_reals(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Tells a slow link if its transfers take a twentieth of the time of a rank. */
+static int take_slow_link(struct reason_figures *f, const struct collectives *c)
+{
+	struct reason_waiting *w = &f->waiting;
+	struct slow_link link;
+	int r = slow_link_find(c, &link);
+
+	if (r || link.lanes[0] == COLLECTIVES_NONE || !f->lane_count ||
+		(double)link.transfer_ns * 100 * (double)f->lane_count <
+			(double)f->total.wall_ns * REASON_LATE_PCT)
+		return r;
+	w->has_slow_link = true;
+	w->link_ratio = link.ratio;
+	for (int i = 0; i < 2; i++) {
+		const struct collectives_lane *lane = c->lanes + link.lanes[i];
+
+		w->link[i] = (struct reason_place){c->processes[lane->process].id, lane->gpu_id};
+	}
+	return 0;
+}
+
 static int find_busiest(struct reason_figures *f)
 {
 	CLEANUP(free_p) double *compute = calloc(f->lane_count + 1, sizeof(*compute));
@@ -576,6 +598,8 @@ static int find_stragglers(struct loading *l, struct collectives *collectives)
 		l->figures->waiting.wait_pct * share_of_launches(collectives);
 	take_kinds(l->figures, waiting->kinds, &found.steady);
 	r = find_busiest(l->figures);
+	if (!r)
+		r = take_slow_link(l->figures, collectives);
 	if (r)
 		return r;
 	return l->figures->straggler.is_found && l->figures->straggler.cause == STRAGGLER_COMPUTE

@@ -183,14 +183,18 @@ static json_t *waiting_json(const struct reason_figures *f)
 
 	if (!w->is_known)
 		return json_null();
-	return json_pack("{s:f, s:f, s:f, s:f, s:I, s:o, s:o, s:o, s:o}", "wait_pct", w->wait_pct,
-		"launch_wait_pct", w->launch_wait_pct, "p2p_wait_pct", w->pair_wait_pct,
-		"transfer_pct", w->transfer_pct, "impossible_collectives",
+	return json_pack("{s:f, s:f, s:f, s:f, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "wait_pct",
+		w->wait_pct, "launch_wait_pct", w->launch_wait_pct, "p2p_wait_pct",
+		w->pair_wait_pct, "transfer_pct", w->transfer_pct, "impossible_collectives",
 		(json_int_t)w->impossible, "slower_since_step",
 		w->has_change ? json_integer(w->change_number) : json_null(), "slower_ratio",
 		w->has_change ? json_real(w->change_ratio) : json_null(), "busiest_rank",
 		w->has_busiest ? rank_json(f, w->busiest) : json_null(), "busiest_ratio",
-		w->has_busiest ? json_real(w->busiest_ratio) : json_null());
+		w->has_busiest ? json_real(w->busiest_ratio) : json_null(), "slow_link_ranks",
+		w->has_slow_link
+			? json_pack("[o, o]", rank_json(f, w->link[0]), rank_json(f, w->link[1]))
+			: json_null(),
+		"slow_link_ratio", ratio_json(w->link_ratio));
 }
 
 static json_t *kinds_json(const struct reason_figures *f)

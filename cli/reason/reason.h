@@ -108,6 +108,9 @@ struct reason_waiting {
 	bool has_busiest; /* the rank that computes most, compared with the median of all */
 	struct reason_place busiest;
 	double busiest_ratio;
+	bool has_slow_link; /* sends between two ranks take longer than between others */
+	struct reason_place link[2];
+	double link_ratio;
 };
 
 struct reason_copies {

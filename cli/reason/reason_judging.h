@@ -28,6 +28,8 @@ void reason_format_time(double ns, char ret[32]);
 void reason_name_rank(
 	const struct reason_figures *f, const struct reason_lane *lane, char *ret, size_t bytes);
 void reason_capitalize(char *text);
+/* Writes "sends between rank 1 and rank 2 take 4.0x the others", or nothing. */
+void reason_say_link(const struct reason_figures *f, char *ret, size_t bytes);
 
 /* Returns a lane's kernels of one kind; none unless the kind is computation. */
 struct reason_sum reason_computation(

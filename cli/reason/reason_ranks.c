@@ -122,7 +122,7 @@ static void say_why(const struct reason_figures *f, char *ret, size_t bytes)
 			"their GPUs idle with work submitted"},
 		[STRAGGLER_IDLE] = {"its GPU idles", "their GPUs idle"}};
 	const struct reason_straggler *s = &f->straggler;
-	char each[32], comm[96] = "";
+	char each[32], link[192], comm[200] = "";
 
 	if (s->cause == STRAGGLER_COMPUTE) {
 		say_compute(f, ret, bytes);
@@ -139,6 +139,9 @@ static void say_why(const struct reason_figures *f, char *ret, size_t bytes)
 	if (s->has_comm)
 		snprintf(comm, sizeof(comm), ", communicator %" PRIx64 " takes %.1fx the others",
 			(uint64_t)s->comm, s->comm_ratio);
+	reason_say_link(f, link, sizeof(link));
+	if (!comm[0] && link[0] && s->cause == STRAGGLER_TRANSFER)
+		snprintf(comm, sizeof(comm), ", %s", link);
 	snprintf(ret, bytes, "%s (%s each time%s)", why[s->cause][s->count > 1], each, comm);
 }
 
@@ -164,7 +167,7 @@ static bool say_straggler(struct judging *j)
 {
 	const struct reason_figures *f = j->figures;
 	const struct reason_straggler *s = &f->straggler;
-	char ranks[160], why[192], since[64] = "", kind[80];
+	char ranks[160], why[256], since[64] = "", kind[80];
 
 	name_stragglers(f, ranks, sizeof(ranks));
 	say_why(f, why, sizeof(why));

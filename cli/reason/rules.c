@@ -124,17 +124,44 @@ static bool is_main(const struct judging *j, enum part part)
 	return j->pct[part] >= REASON_PART_PCT;
 }
 
+static void name_place(const struct reason_figures *f, struct reason_place place, char ret[64])
+{
+	ret[0] = '\0';
+	for (size_t i = 0; i < f->lane_count; i++)
+		if (f->lanes[i].process_id == place.process_id &&
+			f->lanes[i].gpu_id == place.gpu_id)
+			reason_name_rank(f, f->lanes + i, ret, 64);
+}
+
+void reason_say_link(const struct reason_figures *f, char *ret, size_t bytes)
+{
+	const struct reason_waiting *w = &f->waiting;
+	char rank[64], other[64];
+
+	ret[0] = '\0';
+	if (!w->has_slow_link)
+		return;
+	name_place(f, w->link[0], rank);
+	name_place(f, w->link[1], other);
+	if (rank[0] && other[0])
+		snprintf(ret, bytes, "sends between %s and %s take %.1fx the others", rank, other,
+			w->link_ratio);
+}
+
 /* Explains waits between sends: the stages of a pipeline wait for each other. */
 static void say_bubble(const struct reason_figures *f, char *ret, size_t bytes)
 {
 	const struct reason_waiting *w = &f->waiting;
-	char rank[64] = "";
+	char rank[64] = "", link[160];
 
-	for (size_t i = 0; i < f->lane_count && w->has_busiest; i++)
-		if (f->lanes[i].process_id == w->busiest.process_id &&
-			f->lanes[i].gpu_id == w->busiest.gpu_id)
-			reason_name_rank(f, f->lanes + i, rank, sizeof(rank));
 	snprintf(ret, bytes, "; %.0f %% is the bubble of a pipeline", w->pair_wait_pct);
+	reason_say_link(f, link, sizeof(link));
+	if (link[0]) {
+		snprintf(ret + strlen(ret), bytes - strlen(ret), ", in which %s", link);
+		return;
+	}
+	if (w->has_busiest)
+		name_place(f, w->busiest, rank);
 	if (rank[0] && w->busiest_ratio >= 1 + REASON_LATE_PCT / 100.0)
 		snprintf(ret + strlen(ret), bytes - strlen(ret),
 			", in which %s computes most (%.2fx the median)", rank, w->busiest_ratio);
@@ -146,7 +173,7 @@ static bool exposed_comm(struct judging *j)
 	const struct reason_waiting *w = &j->figures->waiting;
 	bool has_bubble = w->is_known && w->pair_wait_pct >= w->wait_pct &&
 			  w->pair_wait_pct >= w->transfer_pct;
-	char parts[192] = "";
+	char parts[320] = "";
 
 	if (!is_main(j, PART_COMM))
 		return false;

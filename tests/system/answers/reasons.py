@@ -99,9 +99,16 @@ def tensor_in_data_parallel(before=nothing, steps=8, layers=6, width=8):
     return program
 
 
-def pipeline(before=nothing, steps=8, batches=6):
+def pipeline(before=nothing, steps=8, batches=6, link_us=20, has_streams=False):
     def program(rank):
         stage, last = rank.rank, len(rank.job.all) - 1
+
+        def us(first):
+            return link_us if first == 1 else 20
+
+        def stream(is_send, forward):
+            return "%s %s" % (is_send, forward) if has_streams else "pair"
+
         for step in range(steps):
             rank.step(step)
             before(rank, step)
@@ -109,11 +116,13 @@ def pipeline(before=nothing, steps=8, batches=6):
                 for _ in range(batches):
                     got = 0
                     if stage != (0 if forward else last):
-                        got = yield from rank.send(stage + (-1 if forward else 1), False, 20 * US, 1 << 20)
+                        got = yield from rank.send(stage + (-1 if forward else 1), False,
+                                                   us(stage - forward) * US, 1 << 20, stream(False, forward))
                     for name in (GEMM, ATTENTION, NORM) if forward else (GEMM_BACK, ATTENTION_BACK, NORM):
                         done = rank.kernel(name, 200 * US, after=(got,))
                     if stage != (last if forward else 0):
-                        yield from rank.send(stage + (1 if forward else -1), True, 20 * US, 1 << 20, after=(done,))
+                        yield from rank.send(stage + (1 if forward else -1), True, us(stage - (not forward)) * US,
+                                             1 << 20, stream(True, forward), after=(done,))
             rank.kernel(ADAM, 200 * US)
             rank.synchronize()
     return program
@@ -756,6 +765,12 @@ def main():
             for name, ranks, program, rank in EVENTS:
                 reason = ask(rtl, Job(ranks, seed=seed).run(program), folder)
                 assert reason["code"] == "event" and reason["event"]["rank"] == rank, (name, seed, reason)
+            # With a stream for each direction the link hides in the bubble, and costs no rank more than another.
+            for link_us, streams, code in ((20, False, "exposed_comm"), (600, False, "late_rank"), (600, True, "exposed_comm")):
+                reason = ask(rtl, Job(4, seed=seed).run(pipeline(link_us=link_us, has_streams=streams)), folder)
+                assert reason["waiting"]["slow_link_ranks"] == ([1, 2] if link_us > 20 else None), (seed, reason)
+                said = "sends between rank 1 and rank 2 take 29" in reason["text"]
+                assert reason["code"] == code and said == (link_us > 20), (seed, reason)
             reason = ask(rtl, Job(8, seed=seed).run(data_parallel(all_throttled, 24)), folder)
             assert not reason["straggler"] and reason["waiting"]["slower_since_step"] == 12, (seed, reason)
             assert re.search(r"; since step 12 steps take 1\.[23]\dx as long as before$", reason["text"]), (seed, reason)

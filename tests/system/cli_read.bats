@@ -509,7 +509,7 @@ odd() { # odd FIXTURE STATEMENT QUESTION...: of the file so damaged there is an 
 	text = lambda v: "" if v is None else "1" if v is True else "0" if v is False else str(v)
 	for key, path in (("findings", sys.argv[2]), ("processes", sys.argv[3])):
 	    rows = list(csv.DictReader(open(path)))
-	    assert all(row.pop("simulated") == "0" for row in rows)
+	    assert all(row.pop("simulated") == text(d["simulated"]) for row in rows)
 	    assert rows and rows == [{k: text(v) for k, v in r.items()} for r in d[key]], (key, rows, d[key])
 	PY
 	apart "$rtl" diagnose --csv=nothing uneven.db

@@ -147,6 +147,7 @@ SELECT m.process_id, m.name_id, s.string, m.marker_id, m.time_ns, m.value
 FROM rtl_metric_base m JOIN rocpd_string s ON s.id = m.name_id ORDER BY m.process_id, m.time_ns, m.marker_id;
 
 -- query export_gpus
+-- since 14
 -- The GPUs that processes saw, and those that an import names by their numbers alone.
 SELECT gpuId, kfd_node, kfd_gpu_id, domain, bdf, unique_id, partition, gfx, name FROM rtl_gpu
 UNION ALL

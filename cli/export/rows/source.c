@@ -244,7 +244,8 @@ int export_source_load(struct query *query, const struct verdict *verdict,
 	if (!r)
 		r = load(ret, "process_ends", set_end);
 	if (!r)
-		r = load(ret, "export_gpus", add_gpu);
+		r = load(ret, query_schema(query) >= SCHEMA_IMPORTS ? "export_gpus" : "gpus",
+			add_gpu);
 	if (!r)
 		r = load(ret, "kernels", add_kernel);
 	if (!r && query_schema(query) >= SCHEMA_CATEGORIES)

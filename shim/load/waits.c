@@ -26,15 +26,16 @@ __attribute__((noinline)) void waits_record_ends(void)
 
 /*
  * Called before a wait. If this thread has abandoned a walk, the kernel that it waits for would
- * never start. Returns when the wait begins if that is to be recorded, else 0.
+ * never start. @place is the frame of the wrapper: one of a function that it calls may lie deeper
+ * than that of the doorbell did. Returns when the wait begins if that is to be recorded, else 0.
  */
-static __attribute__((noinline)) uint64_t waits_begin(void)
+static __attribute__((noinline)) uint64_t waits_begin(const void *place)
 {
 	struct capture *capture = hooks_capture();
 
 	if (!capture || capture_is_pass_through(capture))
 		return 0;
-	shadow_find_left(capture);
+	shadow_find_left(capture, (uintptr_t)place);
 	return signal_edges_are_recorded() ? clock_boottime_ns() : 0;
 }
 
@@ -84,7 +85,7 @@ static bool is_met(
 		hsa_signal_condition_t condition, hsa_signal_value_t compared_to,                  \
 		uint64_t timeout_hint, hsa_wait_state_t wait_hint)                                 \
 	{                                                                                          \
-		uint64_t start_ns = waits_begin();                                                 \
+		uint64_t start_ns = waits_begin(__builtin_frame_address(0));                       \
 		hsa_signal_value_t value =                                                         \
 			REAL(name)(signal, condition, compared_to, timeout_hint, wait_hint);       \
                                                                                                    \
@@ -103,7 +104,7 @@ HOOK_WAIT(hsa_signal_wait_scacquire)
 	{                                                                                          \
 		hsa_status_t status;                                                               \
                                                                                                    \
-		(void)waits_begin();                                                               \
+		(void)waits_begin(__builtin_frame_address(0));                                     \
 		status = REAL(name)(group, conditions, values, wait_hint, signal, value);          \
 		waits_record_ends();                                                               \
 		return status;                                                                     \
@@ -118,7 +119,7 @@ HOOK_GROUP_WAIT(hsa_signal_group_wait_any_relaxed)
 		hsa_signal_condition_t *conditions, hsa_signal_value_t *values,                    \
 		uint64_t timeout_hint, hsa_wait_state_t wait_hint, hsa_signal_value_t *satisfying) \
 	{                                                                                          \
-		uint64_t start_ns = waits_begin();                                                 \
+		uint64_t start_ns = waits_begin(__builtin_frame_address(0));                       \
 		uint32_t index = REAL(name)(                                                       \
 			count, signals, conditions, values, timeout_hint, wait_hint, satisfying);  \
                                                                                                    \

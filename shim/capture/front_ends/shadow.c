@@ -448,7 +448,7 @@ static __attribute__((noinline, cold)) void walk_rescue_abandoned(
 		walk_rescue(s);
 }
 
-void shadow_find_left(struct capture *c)
+void shadow_find_left(struct capture *c, uintptr_t place)
 {
 	uint32_t used = recorder_queues_used(&c->recorder);
 
@@ -457,7 +457,7 @@ void shadow_find_left(struct capture *c)
 
 		if (__builtin_expect(
 			    atomic_load_explicit(&s->walk, memory_order_relaxed) > WALK_HELD, 0))
-			walk_rescue_abandoned(s, (uintptr_t)&used);
+			walk_rescue_abandoned(s, place);
 	}
 }
 

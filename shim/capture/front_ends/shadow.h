@@ -72,10 +72,11 @@ void shadow_leave(struct capture *capture, uintptr_t from, uintptr_t to, uintptr
 
 /*
  * The same for walks that this thread has left earlier by a jump that the shim could not see, as
- * far as that is certain. Called before the thread waits; its next doorbell or reservation on the
- * same queue checks by itself.
+ * far as that is certain: @place is the address of a frame of the thread that calls, as shallow as
+ * that of the runtime's function, below which a walk that it is still in would lie. Called before
+ * the thread waits; its next doorbell or reservation on the same queue checks by itself.
  */
-void shadow_find_left(struct capture *capture);
+void shadow_find_left(struct capture *capture, uintptr_t place);
 /* Whether any thread walks a queue at the moment. */
 bool shadow_is_any_held(struct capture *capture);
 

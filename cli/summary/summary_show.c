@@ -85,28 +85,42 @@ static void put_text(FILE *to, const char *label, const char *text)
 	fprintf(to, "%s%s", label, safe ? safe : "");
 }
 
-static void put_session(const struct summary *s, FILE *to)
+static void write_session(const struct summary *s, FILE *line)
 {
 	time_t start = (time_t)(s->start_realtime_ns / 1000000000);
 	struct tm tm;
 	char when[32];
 
-	if (!s->sessions)
-		return;
-	put_text(to, "session ", s->name);
-	put_text(to, "  host ", s->host);
+	put_text(line, "session ", s->name);
+	put_text(line, "  host ", s->host);
 	/* An import may not know the start. */
 	if (s->start_realtime_ns > 0 && gmtime_r(&start, &tm) &&
 		strftime(when, sizeof(when), "%F %T UTC", &tm))
-		fprintf(to, "  started %s", when);
+		fprintf(line, "  started %s", when);
 	if (s->wall_ns >= 0)
-		fprintf(to, "  took %" PRId64 ".%03" PRId64 " s", s->wall_ns / 1000000000,
+		fprintf(line, "  took %" PRId64 ".%03" PRId64 " s", s->wall_ns / 1000000000,
 			s->wall_ns / 1000000 % 1000);
 	else
-		fprintf(to, s->is_in_use ? "  running" : "  interrupted: its collector is gone");
+		fprintf(line, s->is_in_use ? "  running" : "  interrupted: its collector is gone");
 	if (s->sessions > 1)
-		fprintf(to, "  and %zu more sessions in this file", s->sessions - 1);
-	fputc('\n', to);
+		fprintf(line, "  and %zu more sessions in this file", s->sessions - 1);
+}
+
+static void put_session(const struct summary *s, FILE *to)
+{
+	CLEANUP(free_p) char *text = NULL;
+	size_t bytes = 0, width = render_terminal_width(fileno(to), 0);
+	FILE *line = s->sessions ? open_memstream(&text, &bytes) : NULL;
+
+	if (!line)
+		return;
+	write_session(s, line);
+	if (fclose(line))
+		return;
+	if (width && render_width(text) > width)
+		render_put_sentence(to, text, 0, width);
+	else
+		fprintf(to, "%s\n", text);
 	if (s->command && s->command[0]) {
 		put_text(to, "command ", s->command);
 		fputc('\n', to);

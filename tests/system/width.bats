@@ -37,6 +37,12 @@ rows() {
 	grep -q 'Cijk_.*_WG16_16_1$' wide
 	on_terminal 200 summary t.db >shown
 	grep -q 'P95 us' shown
+	# The line of the session breaks between words.
+	sqlite3 t.db "UPDATE rtl_session SET name = 'a-name-of-a-session', host = 'a-host-with-a-name-of-its-own'"
+	on_terminal 80 summary t.db >shown
+	grep -A1 '^session ' shown >line
+	awk 'length > 80 { print; bad = 1 } END { exit bad }' line
+	grep -Eq '(^| )took [0-9.]+ s$' line
 }
 
 @test "rtl stat fits 80 columns with the state of each rank, and names the columns that it leaves out" {

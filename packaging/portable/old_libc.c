@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* glibc 2.32. */
 const char *sigabbrev_np(int number)
@@ -50,6 +52,12 @@ const char *sigabbrev_np(int number)
 	if (number < 1 || (size_t)number >= sizeof(names) / sizeof(*names))
 		return NULL;
 	return names[number];
+}
+
+/* glibc 2.34. */
+int close_range(unsigned first, unsigned last, int flags)
+{
+	return (int)syscall(SYS_close_range, first, last, flags);
 }
 
 /* glibc 2.36; libevent's. The kernel gives as much, or is broken. */

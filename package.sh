@@ -129,7 +129,7 @@ make_tar() {
 		needed=$(readelf -dW "$work/$name/bin/$program" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
 		for library in $needed; do
 			case $library in
-			libc.so.6 | libm.so.6 | libdl.so.2 | libpthread.so.0 | ld-linux-x86-64.so.2) ;;
+			libc.so.6 | libm.so.6 | libdl.so.2 | libpthread.so.0 | librt.so.1 | ld-linux-x86-64.so.2) ;;
 			*) die "$program needs $library" ;;
 			esac
 		done

@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Makes manual pages and completions of what the programs themselves say.
-# usage: generate.sh RTL COLLECTORD DEMO SCHEMA_PAGE FOLDER
+# usage: generate.sh RTL COLLECTORD SCHEMA_PAGE FOLDER [DEMO]
 set -eu
-rtl=$1 collectord=$2 demo=$3 schema=$4 folder=$5
+rtl=$1 collectord=$2 schema=$3 folder=$4 demo=${5:-}
 here=$(cd "$(dirname "$0")" && pwd)
 export LC_ALL=C ARGP_HELP_FMT=rmargin=5000
 version=$("$rtl" --version | sed 's/^rtl //')
 date=$(date -u -d "@${SOURCE_DATE_EPOCH:-$(date +%s)}" +%Y-%m-%d)
 rm -rf "$folder"
-mkdir -p "$folder/man1" "$folder/man5" "$folder/man8" "$folder/demo/man1"
+mkdir -p "$folder/man1" "$folder/man5" "$folder/man8"
 
 # Name and summary of each verb: "  name        summary" of rtl without a verb, which is a mistake of usage.
 "$rtl" >"$folder/verbs" || [ $? -eq 2 ]
@@ -38,7 +38,11 @@ all=$(echo "$all" | sed 's/ rtl-help 1//')
 } | awk -f "$here/verbs.awk" -v date="$date" -v version="$version" -v see="$all collectord 8 rtl-database 5" >"$folder/man1/rtl.1"
 "$collectord" --help | page collectord 8 "collects what the jobs of a node record" "rtl 1 systemd.exec 5" \
 	>"$folder/man8/collectord.8"
-"$demo" --help | page rtl-demo 1 "a training loop of several ranks, to try a profiler on" "rtl 1 rtl-run 1" >"$folder/demo/man1/rtl-demo.1"
+if [ -n "$demo" ]; then
+	mkdir -p "$folder/demo/man1"
+	"$demo" --help | page rtl-demo 1 "a training loop of several ranks, to try a profiler on" "rtl 1 rtl-run 1" \
+		>"$folder/demo/man1/rtl-demo.1"
+fi
 awk -f "$here/markdown.awk" -v name=rtl-database -v section=5 -v date="$date" -v version="$version" \
 	-v summary="tables and views of a recorded job" -v see="rtl 1 rtl-query 1 sqlite3 1" "$schema" \
 	>"$folder/man5/rtl-database.5"

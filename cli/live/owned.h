@@ -32,8 +32,8 @@ enum owned_answer owned_ask(
 	const char *name, const char *verb, struct owned *owned, char why[OWNED_WHY_BYTES]);
 
 /*
- * Checks that owned->path is a database of rtl and belongs to this user, who named neither a link
- * nor a folder. False, with @why, if it is not.
+ * Checks that owned->path is a database of rtl that belongs to this user, and is neither a link nor
+ * a folder. False, with @why, if it is not.
  */
 bool owned_check_file(const struct owned *owned, char why[OWNED_WHY_BYTES]);
 

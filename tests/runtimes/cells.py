@@ -557,8 +557,11 @@ def system_calls(bench):
         bench.tracer = []
         return traced_calls("%s/%s.trace" % (bench.folder, name))
 
-    alone = next((calls for calls in (traced("alone") for _ in range(TRIES)) if calls == traced("again")), None)
-    if not alone or len(alone) != 2:
+    seen = []
+    while len(seen) < 2 * TRIES and (len(seen) < 2 or seen.count(seen[-1]) < 2):
+        seen.append(traced("alone"))
+    alone = seen[-1]
+    if seen.count(alone) < 2 or len(alone) != 2:
         raise Fault("no two runs alone make the same system calls")
     seeded = sum(calls.count("getuid") for calls in traced("seeded", "1"))
     if seeded != 20:

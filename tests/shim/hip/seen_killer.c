@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,13 +50,13 @@ static void become(const char *program, int fd, const char *point, unsigned pass
 	_exit(127);
 }
 
-static int run(const char *program, uint64_t *seed)
+static int run(const char *program, bool hold, uint64_t *seed)
 {
 	static const char *const points[] = {
 		"after_done", "mid_label", "before_publish", "after_publish", "mid_free"};
 	unsigned passing = 1 + (unsigned)random_below(seed, 40),
 		 way = (unsigned)random_below(seed, 5);
-	const char *point = random_below(seed, 3) ? "" : points[random_below(seed, 5)];
+	const char *point = hold ? points[random_below(seed, 5)] : "";
 	uint64_t life_ns = random_below(seed, LIFE_NS), begin_ns, told = 0;
 	int fd = memfd_create("told", MFD_CLOEXEC), status;
 	_Atomic uint64_t *word;
@@ -106,6 +107,6 @@ int main(int argc, char **argv)
 	if (!runs)
 		fprintf(stderr, "usage: seen-killer RUNS SEED PROGRAM\n");
 	for (unsigned long i = 0; !r && i < runs; i++)
-		r = run(argv[3], &seed);
+		r = run(argv[3], i % 3 == 0, &seed);
 	return runs ? r : 2;
 }

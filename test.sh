@@ -119,15 +119,16 @@ unsteady=""
 # out of memory or hears nonsense: to look is half of what a short one takes.
 run_asan() {
 	local never='^(model|lint|systemd)\.|^integration\.(manual|other_tools|packaging)$' leaks='^(unit|capture|shim|fuzz)\.|^reliability\.memory_|^hostile\.frames$'
-	local often='^hostile\.(fuse_holds|held_.*|killed|names|passed|symbols|tenant_flush|tenant_kills)$'
-	often+='|^integration\.(cut|keeper|live|service)$'
-	often+='|^reliability\.(disk_full|fault_points|flips_.*|kill_both.*|restart)$'
+	local often='^hostile\.(held_recorder|killed|names|passed)$|^integration\.(cut|live)$'
+	often+='|^reliability\.(disk_full|flips_store|kill_both|restart)$'
+	# Many cases of what other tests of the same module run with ASan.
+	local alike='^unit\.(query_pages|steps|store_(disk|power)|timeline_(cases|properties))$|^shim\.other_tool_after_'
 
 	if [ -n "$long$only" ]; then
 		run asan build/asan -E "$never"
 		return
 	fi
-	run asan build/asan -R "$leaks"
+	run asan build/asan -R "$leaks" -E "$alike"
 	ASAN_OPTIONS=detect_leaks=0 run_programs 'asan, programs' build/asan -R "$often"
 }
 
@@ -183,12 +184,17 @@ fi
 unset RTL_TEST_LONG
 await asan
 run_asan
-# All that runs without the runtime, and passes with it. A full disk, lost power and missing memory are met by the
-# thread that the other tests of the store watch; and the last of these are of one thread.
+# The threads of the product are the shim's, beside those of a program, and the store's: without --long what starts
+# neither is left out, and so is what the same threads do in another test. A full disk, lost power and missing memory
+# are met by the thread that the other tests of the store watch.
 await tsan
-alike='^unit\.(store_(disk|power|memory_[0-9]|index)|text|node_index|identity)$'
-[ -z "$long" ] || alike='^$'
-run tsan build/tsan -R '^(unit|capture|shim)\.|^softgpu\.(direct|script|topology|aql)$' -E "$alike"
+threads='^(capture|shim)\.|^softgpu\.(direct|aql)$'
+threads+='|^unit\.(collectord.*|copies|copy_watch|drain.*|events|exit_status|gate|identity|ipc|markers|store.*|symbols)$'
+alike='^unit\.(identity|store_(disk|index|memory_[0-9]|power))$|^shim\.(other_tool_.*|queues_come_and_go)$'
+if [ -n "$long" ]; then
+	threads='^(unit|capture|shim)\.|^softgpu\.(direct|script|topology|aql)$' alike='^$'
+fi
+run tsan build/tsan -R "$threads" -E "$alike"
 # What strangers send, made worse: without --long the corpus alone has been fed, with ASan; with it a minute of each.
 [ -z "$long" ] || export RTL_TEST_LONG=1
 if [ -n "$long$only" ]; then

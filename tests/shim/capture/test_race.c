@@ -405,7 +405,7 @@ static void run(const struct plan *plan)
 /* With ThreadSanitizer each takes many times as long, and it sees a race without that it goes
  * wrong. */
 #ifdef __SANITIZE_THREAD__
-#define DISPATCHES 5000
+#define DISPATCHES 2000
 #else
 #define DISPATCHES 20000
 #endif

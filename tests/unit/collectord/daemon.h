@@ -4,15 +4,11 @@
  * The program itself: started, told to end, asked what it said. Every wait has a deadline that
  * only a failure reaches.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
 #include "tests/lib/fake_shim.h"
+#include "tests/lib/test.h"
 
 struct place {
 	char dir[64];
@@ -27,6 +23,8 @@ struct daemon {
 	size_t n_said;
 };
 
+/* A test with a folder for a collector, as place. */
+#define PLACE_CASE(claim) TEST_CASE_WITH(claim, place_setup, place_teardown, struct place *place)
 int place_setup(void **state);
 int place_teardown(void **state);
 

@@ -150,10 +150,21 @@ static void finish(struct life *life)
 	fake_shim_done(&life->shim);
 }
 
-static void a_process_that_died_meanwhile_has_an_unknown_tail(void **state)
-{
-	struct life *life = *state;
+/* A test that has a life, once in one file of all sessions and once in a folder of them. */
+#define BOTH(claim)                                                                                \
+	static void claim(struct life *life);                                                      \
+	TEST_CASE_WITH(claim##_in_one_file, setup_file, teardown, struct life *life)               \
+	{                                                                                          \
+		claim(life);                                                                       \
+	}                                                                                          \
+	TEST_CASE_WITH(claim##_in_a_folder, setup_dir, teardown, struct life *life)                \
+	{                                                                                          \
+		claim(life);                                                                       \
+	}                                                                                          \
+	static void claim(struct life *life)
 
+BOTH(a_process_that_died_meanwhile_has_an_unknown_tail)
+{
 	start(life);
 	run_shim(life);
 	kill_daemon(life);
@@ -164,10 +175,8 @@ static void a_process_that_died_meanwhile_has_an_unknown_tail(void **state)
 	finish(life);
 }
 
-static void after_sigterm_it_is_the_same(void **state)
+BOTH(after_sigterm_it_is_the_same)
 {
-	struct life *life = *state;
-
 	start(life);
 	run_shim(life);
 	daemon_stop(&life->daemon);
@@ -178,10 +187,8 @@ static void after_sigterm_it_is_the_same(void **state)
 }
 
 /* The collector opens the session by itself, and waits for the process that still lives. */
-static void a_process_that_lives_but_never_reconnects_is_waited_for(void **state)
+BOTH(a_process_that_lives_but_never_reconnects_is_waited_for)
 {
-	struct life *life = *state;
-
 	start(life);
 	run_shim(life);
 	kill_daemon(life);
@@ -193,9 +200,8 @@ static void a_process_that_lives_but_never_reconnects_is_waited_for(void **state
 	finish(life);
 }
 
-static void a_process_that_reconnects_is_stored_completely(void **state)
+BOTH(a_process_that_reconnects_is_stored_completely)
 {
-	struct life *life = *state;
 	struct fake_shim *shim = &life->shim;
 
 	start(life);
@@ -229,9 +235,8 @@ static void a_process_that_reconnects_is_stored_completely(void **state)
 
 /* exec: same pid and start time, another token. No process has the first one's recorder any
  * more. */
-static void a_process_that_reconnects_after_exec_leaves_an_unknown_tail(void **state)
+BOTH(a_process_that_reconnects_after_exec_leaves_an_unknown_tail)
 {
-	struct life *life = *state;
 	struct fake_shim *shim = &life->shim;
 
 	start(life);
@@ -258,10 +263,8 @@ static void overwrite(const char *path)
 	assert_int_equal(write(fd, "not a database, but long enough to be asked", 43), 43);
 }
 
-static void a_damaged_file_is_one_line_and_not_the_end(void **state)
+BOTH(a_damaged_file_is_one_line_and_not_the_end)
 {
-	struct life *life = *state;
-
 	start(life);
 	run_shim(life);
 	kill_daemon(life);
@@ -289,9 +292,8 @@ static void wait_for_recovery(struct life *life)
 	fake_shim_done(&other);
 }
 
-static void a_closed_session_is_made_one_file(void **state)
+BOTH(a_closed_session_is_made_one_file)
 {
-	struct life *life = *state;
 	char index[128];
 
 	setenv("RTL_FAULT", "checkpoint:1:group", 1);
@@ -316,9 +318,8 @@ static void a_closed_session_is_made_one_file(void **state)
 }
 
 /* A reader keeps it from being made one file; no session is there to wait for the reader. */
-static void a_closed_session_is_made_one_file_when_its_reader_goes(void **state)
+BOTH(a_closed_session_is_made_one_file_when_its_reader_goes)
 {
-	struct life *life = *state;
 	sqlite3_stmt *row = NULL;
 	uint64_t deadline_ns;
 	sqlite3 *db = NULL;
@@ -330,8 +331,8 @@ static void a_closed_session_is_made_one_file_when_its_reader_goes(void **state)
 	fake_shim_kill(&life->shim);
 	(void)daemon_wait(&life->daemon);
 	assert_int_equal(sqlite3_open_v2(life->file, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_prepare_v2(db, "SELECT id FROM rtl_process", -1, &row, NULL),
-		SQLITE_OK);
+	assert_int_equal(
+		sqlite3_prepare_v2(db, "SELECT id FROM rtl_process", -1, &row, NULL), SQLITE_OK);
 	assert_int_equal(sqlite3_step(row), SQLITE_ROW);
 	start(life);
 	wait_for_recovery(life);
@@ -346,10 +347,8 @@ static void a_closed_session_is_made_one_file_when_its_reader_goes(void **state)
 	finish(life);
 }
 
-static void a_file_that_is_gone_is_not_made_again(void **state)
+BOTH(a_file_that_is_gone_is_not_made_again)
 {
-	struct life *life = *state;
-
 	start(life);
 	run_shim(life);
 	kill_daemon(life);
@@ -361,26 +360,8 @@ static void a_file_that_is_gone_is_not_made_again(void **state)
 	finish(life);
 }
 
-#define BOTH(function)                                                                             \
-	{#function " (--db)", function, setup_file, teardown, NULL},                               \
-	{                                                                                          \
-#function " (--db-dir)", function, setup_dir, teardown, NULL                       \
-	}
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		BOTH(a_process_that_died_meanwhile_has_an_unknown_tail),
-		BOTH(after_sigterm_it_is_the_same),
-		BOTH(a_process_that_lives_but_never_reconnects_is_waited_for),
-		BOTH(a_process_that_reconnects_is_stored_completely),
-		BOTH(a_process_that_reconnects_after_exec_leaves_an_unknown_tail),
-		BOTH(a_damaged_file_is_one_line_and_not_the_end),
-		BOTH(a_closed_session_is_made_one_file),
-		BOTH(a_closed_session_is_made_one_file_when_its_reader_goes),
-		BOTH(a_file_that_is_gone_is_not_made_again),
-	};
-
 	(void)signal(SIGPIPE, SIG_IGN);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

@@ -157,8 +157,7 @@ static void check_edges(struct harness *h, const char *from, const char *join, c
 /* @processes of them, numbered from 1 as rtl_process has them. */
 static void check_apart(struct harness *h, unsigned processes)
 {
-	assert_int_equal(
-		harness_number(h->path, "SELECT count(*) FROM rocpd_op"), processes * N);
+	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), processes * N);
 	check_edges(h, "rocpd_op o", "JOIN rtl_kernel k ON k.id = o.description_id",
 		"k.name = 'kernel' || o.process_id");
 	check_edges(h, "rocpd_op o", "JOIN rtl_marker m USING (process_id, roctxId)",
@@ -176,18 +175,16 @@ static void check_apart(struct harness *h, unsigned processes)
 	harness_check_books(h->path);
 }
 
-static void two_ranks_with_the_same_ids_stay_apart(void **state)
+STORE_CASE(two_ranks_with_the_same_ids_stay_apart)
 {
-	struct harness *h = *state;
-
 	harness_open_session(h, STORE_NEW);
 	for (unsigned process = 1; process <= 2; process++) {
 		harness_open_process(h, (uint8_t)process, (int)process - 1);
 		send_all(h, process);
 	}
 	check_apart(h, 2);
-	assert_string_equal(harness_text(h->path, "SELECT group_concat(DISTINCT rank) FROM rocpd_op"),
-		"0,1");
+	assert_string_equal(
+		harness_text(h->path, "SELECT group_concat(DISTINCT rank) FROM rocpd_op"), "0,1");
 }
 
 /* Opens a process with the pid and start time that the kernel reports, and with the shim's
@@ -210,10 +207,8 @@ static void end(struct harness *h, enum store_ended how)
 }
 
 /* The second one has the pid of the first, and its rank; the third even began with it: exec. */
-static void a_pid_used_again_is_another_process(void **state)
+STORE_CASE(a_pid_used_again_is_another_process)
 {
-	struct harness *h = *state;
-
 	harness_open_session(h, STORE_NEW);
 	open_as(h, 1, 1234, 4242);
 	send_all(h, 1);
@@ -228,15 +223,4 @@ static void a_pid_used_again_is_another_process(void **state)
 	assert_string_equal(harness_text(h->path, "SELECT group_concat(coalesce(ended, 'lives')) "
 						  "FROM (SELECT * FROM rtl_process ORDER BY id)"),
 		"exited,exec,lives");
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(two_ranks_with_the_same_ids_stay_apart),
-		TEST(a_pid_used_again_is_another_process),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

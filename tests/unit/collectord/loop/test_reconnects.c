@@ -9,9 +9,8 @@
 #include "collectord/loop/connections/peer.h"
 #include "proto/base/limits.h"
 
-static void a_reconnect_replaces_the_older_connection(void **state)
+SERVER_CASE(a_reconnect_replaces_the_older_connection)
 {
-	struct harness *h = *state;
 	struct fake_shim first;
 	struct fake_shim second;
 
@@ -42,9 +41,8 @@ static bool was_reopened(void *data)
 	return ((struct store_process *)data)->reopens == 1;
 }
 
-static void no_ack_comes_before_the_welcome(void **state)
+SERVER_CASE(no_ack_comes_before_the_welcome)
 {
-	struct harness *h = *state;
 	struct store_process *process;
 	struct fake_shim shim;
 
@@ -75,9 +73,8 @@ static bool was_closed(void *data)
 }
 
 /* However often, while its database has no answer: the one that comes is for the last of them. */
-static void a_shim_that_reconnects_often_is_queued_once(void **state)
+SERVER_CASE(a_shim_that_reconnects_often_is_queued_once)
 {
-	struct harness *h = *state;
 	struct fake_shim shim, again[5];
 
 	fake_store.holds_opens = true;
@@ -102,17 +99,4 @@ static void a_shim_that_reconnects_often_is_queued_once(void **state)
 	assert_int_equal(
 		harness_expect(h, &shim, RTL__FRAME__BODY_WELCOME)->welcome->last_frame, 3);
 	fake_shim_done(&shim);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, harness_setup, harness_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_reconnect_replaces_the_older_connection),
-		TEST(no_ack_comes_before_the_welcome),
-		TEST(a_shim_that_reconnects_often_is_queued_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

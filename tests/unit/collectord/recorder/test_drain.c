@@ -10,7 +10,7 @@
 #include "tests/unit/collectord/recorder/ends.h"
 
 /* Each state of a slot with each label, where frames 1 (stored) and 2 (in a cell) are published. */
-static void every_slot_goes_where_the_rules_say(void **state)
+STORE_CASE(every_slot_goes_where_the_rules_say)
 {
 	static const struct {
 		uint32_t state;
@@ -31,7 +31,6 @@ static void every_slot_goes_where_the_rules_say(void **state)
 		{4, 0, 0, 0, 1},
 		{0xffffffff, 0, 0, 0, 1},
 	};
-	struct harness *h = *state;
 
 	harness_open_session(h, STORE_NEW);
 	for (size_t i = 0; i < sizeof(rule) / sizeof(rule[0]); i++) {
@@ -69,7 +68,7 @@ static int64_t markers(struct harness *h, const char *where)
 }
 
 /* Each state of a ring's entry, where frames 1 (stored) and 2 (in a cell) are published. */
-static void every_marker_goes_where_the_rules_say(void **state)
+STORE_CASE(every_marker_goes_where_the_rules_say)
 {
 	static const struct {
 		uint64_t turn, frame;
@@ -87,7 +86,6 @@ static void every_marker_goes_where_the_rules_say(void **state)
 		{2, 0, 0}, /* lies */
 		{UINT64_MAX, 0, 0},
 	};
-	struct harness *h = *state;
 
 	harness_open_session(h, STORE_NEW);
 	for (size_t i = 0; i < sizeof(rule) / sizeof(rule[0]); i++) {
@@ -107,9 +105,8 @@ static void every_marker_goes_where_the_rules_say(void **state)
 }
 
 /* A range that begins at the end of the ring and ends at its start, and one that stays open. */
-static void markers_are_taken_oldest_first(void **state)
+STORE_CASE(markers_are_taken_oldest_first)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -125,9 +122,8 @@ static void markers_are_taken_oldest_first(void **state)
 }
 
 /* Calls in the spare ring, which a flood fills, are taken by the same rule. */
-static void spare_calls_are_taken_like_others(void **state)
+STORE_CASE(spare_calls_are_taken_like_others)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -146,9 +142,8 @@ static void spare_calls_are_taken_like_others(void **state)
 		"900,902");
 }
 
-static void metrics_and_names_are_kept(void **state)
+STORE_CASE(metrics_and_names_are_kept)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -167,9 +162,8 @@ static void metrics_and_names_are_kept(void **state)
 	assert_int_equal(markers(h, "kind = 'mark'"), 2);
 }
 
-static void a_slot_row_equals_a_frame_row(void **state)
+STORE_CASE(a_slot_row_equals_a_frame_row)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -197,9 +191,8 @@ static void a_slot_row_equals_a_frame_row(void **state)
 
 /* The process ended without a harvester: dispatches with times, without times, and of a kernel
  * without a name. */
-static void what_its_program_saw_end_is_stored_and_not_outstanding(void **state)
+STORE_CASE(what_its_program_saw_end_is_stored_and_not_outstanding)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -235,9 +228,8 @@ static void what_its_program_saw_end_is_stored_and_not_outstanding(void **state)
 		3);
 }
 
-static void frames_of_the_outbox_are_stored_once(void **state)
+STORE_CASE(frames_of_the_outbox_are_stored_once)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -260,9 +252,8 @@ static void frames_of_the_outbox_are_stored_once(void **state)
 					    "untimed, 0 outstanding, 1 torn (rank 0 queue 0)");
 }
 
-static void everything_can_come_from_the_recorder(void **state)
+STORE_CASE(everything_can_come_from_the_recorder)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -283,9 +274,8 @@ static void everything_can_come_from_the_recorder(void **state)
 }
 
 /* The last frame: its slots are still there, so its records come from them. */
-static void a_torn_last_cell_is_read_from_its_slots(void **state)
+STORE_CASE(a_torn_last_cell_is_read_from_its_slots)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -302,9 +292,8 @@ static void a_torn_last_cell_is_read_from_its_slots(void **state)
 	assert_int_equal(loss(h, "dropped_malformed"), 0);
 }
 
-static void a_corrupt_cell_in_the_middle_costs_its_records_only(void **state)
+STORE_CASE(a_corrupt_cell_in_the_middle_costs_its_records_only)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -322,9 +311,8 @@ static void a_corrupt_cell_in_the_middle_costs_its_records_only(void **state)
 }
 
 /* A cell whose bytes are whole, but are no frame of this number. */
-static void a_cell_that_lies_about_its_number_is_not_stored(void **state)
+STORE_CASE(a_cell_that_lies_about_its_number_is_not_stored)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 	struct frames f = {0};
 
@@ -338,9 +326,8 @@ static void a_cell_that_lies_about_its_number_is_not_stored(void **state)
 	assert_int_equal(loss(h, "corrupt_frames"), 1);
 }
 
-static void an_outstanding_dispatch_has_its_name(void **state)
+STORE_CASE(an_outstanding_dispatch_has_its_name)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -359,9 +346,8 @@ static void an_outstanding_dispatch_has_its_name(void **state)
 	assert_int_equal(account(h, "pending"), 0);
 }
 
-static void a_slot_without_times_is_untimed(void **state)
+STORE_CASE(a_slot_without_times_is_untimed)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -376,9 +362,8 @@ static void a_slot_without_times_is_untimed(void **state)
 	assert_int_equal(account(h, "untimed"), 2);
 }
 
-static void a_shim_that_died_early_left_nothing(void **state)
+STORE_CASE(a_shim_that_died_early_left_nothing)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -389,9 +374,8 @@ static void a_shim_that_died_early_left_nothing(void **state)
 }
 
 /* After a Bye nothing may be left, and nothing is. */
-static void a_clean_recorder_adds_nothing(void **state)
+STORE_CASE(a_clean_recorder_adds_nothing)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 	struct frames f = {0};
 
@@ -411,9 +395,8 @@ static void a_clean_recorder_adds_nothing(void **state)
 }
 
 /* Most of a recorder is slots. What a liar has in them is missing, and said to be. */
-static void after_a_bye_no_slot_is_read(void **state)
+STORE_CASE(after_a_bye_no_slot_is_read)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -431,9 +414,8 @@ static void after_a_bye_no_slot_is_read(void **state)
 }
 
 /* The slots were copied before the cells: a record that moved on meanwhile is not both. */
-static void a_living_process_is_not_counted_twice(void **state)
+STORE_CASE(a_living_process_is_not_counted_twice)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -453,13 +435,12 @@ static void a_living_process_is_not_counted_twice(void **state)
 }
 
 /* The rings and slots take megabytes, of which a short program has written a page or none. */
-static void zeros_at_the_end_of_a_region_are_left_out(void **state)
+STORE_CASE(zeros_at_the_end_of_a_region_are_left_out)
 {
 	const struct recorder_region region = {.offset = 4096, .count = 640, .stride = 1088};
 	struct recorder_reader reader = {.fd = memfd_create("holes", MFD_CLOEXEC)};
 	const char byte = 1;
 
-	(void)state;
 	assert_true(reader.fd >= 0);
 	assert_int_equal(ftruncate(reader.fd, 1 << 20), 0);
 	/* What lies before it and behind it is not its own. */
@@ -479,32 +460,4 @@ static void zeros_at_the_end_of_a_region_are_left_out(void **state)
 	close(reader.fd);
 	/* It cannot be read: all of it. */
 	assert_int_equal(recorder_reader_written(&reader, &region, region.count), 640);
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
-	const struct CMUnitTest tests[] = {
-		T(every_slot_goes_where_the_rules_say),
-		T(every_marker_goes_where_the_rules_say),
-		T(markers_are_taken_oldest_first),
-		T(spare_calls_are_taken_like_others),
-		T(metrics_and_names_are_kept),
-		T(a_slot_row_equals_a_frame_row),
-		T(what_its_program_saw_end_is_stored_and_not_outstanding),
-		T(frames_of_the_outbox_are_stored_once),
-		T(everything_can_come_from_the_recorder),
-		T(a_torn_last_cell_is_read_from_its_slots),
-		T(a_corrupt_cell_in_the_middle_costs_its_records_only),
-		T(a_cell_that_lies_about_its_number_is_not_stored),
-		T(an_outstanding_dispatch_has_its_name),
-		T(a_slot_without_times_is_untimed),
-		T(a_shim_that_died_early_left_nothing),
-		T(a_clean_recorder_adds_nothing),
-		T(after_a_bye_no_slot_is_read),
-		T(a_living_process_is_not_counted_twice),
-		T(zeros_at_the_end_of_a_region_are_left_out),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,13 +4,8 @@
  * A store in a folder of its own, its answers, and questions to its files through a connection
  * of our own, as a user's sqlite3 would ask. Tests; asserts through cmocka.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "collectord/store/store.h"
+#include "tests/lib/test.h"
 #include "tests/unit/collectord/store/frames.h"
 
 /* For what must come; long, since only a failure waits it out. */
@@ -25,7 +20,8 @@ struct harness {
 	struct store_answer answer; /* the last one that was waited for */
 };
 
-/* cmocka setup and teardown; *state is a struct harness with a running store. */
+/* A test of a running store, whose harness it has as h. */
+#define STORE_CASE(claim) TEST_CASE_WITH(claim, harness_setup, harness_teardown, struct harness *h)
 int harness_setup(void **state);
 int harness_teardown(void **state);
 

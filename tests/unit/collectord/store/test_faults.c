@@ -120,9 +120,9 @@ static void survive(struct harness *h, const char *fault)
 }
 
 #define SURVIVES(name, fault)                                                                      \
-	static void name(void **state)                                                             \
+	STORE_CASE(name)                                                                           \
 	{                                                                                          \
-		survive(*state, fault);                                                            \
+		survive(h, fault);                                                                 \
 	}
 SURVIVES(killed_before_begin, "before_begin:4")
 SURVIVES(killed_mid_rows, "mid_rows:525")
@@ -133,9 +133,8 @@ SURVIVES(killed_after_commit_before_ack, "after_commit:5")
 SURVIVES(killed_in_the_drain, "drain_before_commit")
 
 /* The log of a file that was removed; it does not belong to the file that has its name now. */
-static void killed_where_another_files_log_lay(void **state)
+STORE_CASE(killed_where_another_files_log_lay)
 {
-	struct harness *h = *state;
 	char log[128];
 
 	(void)first_life(h, "after_commit:5");
@@ -149,9 +148,8 @@ static void killed_where_another_files_log_lay(void **state)
 }
 
 /* Drained, not announced: the next one may not store the recorder again. */
-static void killed_after_the_drain(void **state)
+STORE_CASE(killed_after_the_drain)
 {
-	struct harness *h = *state;
 	size_t count;
 	uint8_t *hello;
 
@@ -168,10 +166,8 @@ static void killed_after_the_drain(void **state)
 }
 
 /* All rows are there, the file only has to be sealed again. */
-static void killed_in_the_last_checkpoint(void **state)
+STORE_CASE(killed_in_the_last_checkpoint)
 {
-	struct harness *h = *state;
-
 	assert_int_equal(first_life(h, "checkpoint"), FRAMES);
 	harness_open_session(h, STORE_RESUME);
 	store_session_close(h->session, 0);
@@ -182,10 +178,8 @@ static void killed_in_the_last_checkpoint(void **state)
 }
 
 /* Its end was written: making it one file takes nothing of that back. */
-static void killed_in_the_last_checkpoint_and_no_process_reconnects(void **state)
+STORE_CASE(killed_in_the_last_checkpoint_and_no_process_reconnects)
 {
-	struct harness *h = *state;
-
 	assert_int_equal(first_life(h, "checkpoint"), FRAMES);
 	assert_int_equal(store_recover(h->store, h->path), 0);
 	harness_wait(h, STORE_LEFT_DONE);
@@ -197,9 +191,8 @@ static void killed_in_the_last_checkpoint_and_no_process_reconnects(void **state
 }
 
 /* More than a few slices; in the middle of them nothing of it is there, nor twice afterwards. */
-static void killed_between_slices(void **state)
+STORE_CASE(killed_between_slices)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 	const uint32_t slots = 8 * DRAIN_SLICE_RECORDS;
 	int fd = hand_recorder_memfd_slots(r, slots);
@@ -229,25 +222,4 @@ static void killed_between_slices(void **state)
 	harness_wait(h, STORE_PROCESS_ENDED);
 	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), slots);
 	harness_check_books(h->path);
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
-	const struct CMUnitTest tests[] = {
-		T(killed_before_begin),
-		T(killed_mid_rows),
-		T(killed_mid_rows_later),
-		T(killed_before_the_first_commit),
-		T(killed_before_commit),
-		T(killed_after_commit_before_ack),
-		T(killed_in_the_drain),
-		T(killed_where_another_files_log_lay),
-		T(killed_between_slices),
-		T(killed_after_the_drain),
-		T(killed_in_the_last_checkpoint),
-		T(killed_in_the_last_checkpoint_and_no_process_reconnects),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

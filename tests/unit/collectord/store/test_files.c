@@ -35,10 +35,8 @@ static void send_ten(struct harness *h, uint64_t number, uint64_t seq)
 	harness_wait_commit(h, number);
 }
 
-static void a_restarted_collector_goes_on(void **state)
+STORE_CASE(a_restarted_collector_goes_on)
 {
-	struct harness *h = *state;
-
 	harness_open(h);
 	send_ten(h, 1, 0);
 	restart(h);
@@ -58,9 +56,8 @@ static void a_restarted_collector_goes_on(void **state)
 	assert_string_equal(h->answer.text, "complete: 20 dispatched, 20 stored");
 }
 
-static void a_process_that_never_reconnects_has_an_unknown_tail(void **state)
+STORE_CASE(a_process_that_never_reconnects_has_an_unknown_tail)
 {
-	struct harness *h = *state;
 	struct frames counters = {0};
 
 	harness_open(h);
@@ -92,9 +89,8 @@ static void a_process_that_never_reconnects_has_an_unknown_tail(void **state)
 	assert_string_equal(h->answer.text, "complete: 20 dispatched, 20 stored");
 }
 
-static void a_process_read_to_its_end_does_not_come_back(void **state)
+STORE_CASE(a_process_read_to_its_end_does_not_come_back)
 {
-	struct harness *h = *state;
 	size_t count;
 	uint8_t *hello;
 
@@ -136,9 +132,8 @@ static void read_file(const char *path, char *text, size_t bytes)
 	fclose(file);
 }
 
-static void nothing_is_overwritten(void **state)
+STORE_CASE(nothing_is_overwritten)
 {
-	struct harness *h = *state;
 	char text[64], other[128], target[128];
 	sqlite3 *db;
 
@@ -181,9 +176,8 @@ static void nothing_is_overwritten(void **state)
 	assert_int_equal(h->answer.error, -ENOENT);
 }
 
-static void a_newer_schema_is_not_written(void **state)
+STORE_CASE(a_newer_schema_is_not_written)
 {
-	struct harness *h = *state;
 	char sql[64], aside[256];
 	sqlite3 *db;
 
@@ -203,9 +197,8 @@ static void a_newer_schema_is_not_written(void **state)
 	assert_int_equal(harness_number(h->path, "PRAGMA user_version"), SCHEMA_VERSION);
 }
 
-static void sessions_can_share_a_file(void **state)
+STORE_CASE(sessions_can_share_a_file)
 {
-	struct harness *h = *state;
 	struct store_session *first;
 	struct store_process *process;
 
@@ -236,11 +229,8 @@ static void sessions_can_share_a_file(void **state)
 
 static void open_as(struct harness *h, uid_t uid, const char *job)
 {
-	const struct store_session_params params = {.name = "job",
-		.job = job,
-		.path = h->path,
-		.uid = uid,
-		.create = STORE_RESUME};
+	const struct store_session_params params = {
+		.name = "job", .job = job, .path = h->path, .uid = uid, .create = STORE_RESUME};
 
 	assert_int_equal(store_session_open(h->store, &params, h, &h->session), 0);
 	harness_wait(h, STORE_OPENED);
@@ -254,10 +244,9 @@ static void close_it(struct harness *h)
 }
 
 /* The name of a job is made of its key alone, and all users choose that. */
-static void a_session_is_continued_only_by_its_owner_and_job(void **state)
+STORE_CASE(a_session_is_continued_only_by_its_owner_and_job)
 {
 	static const char *const names[] = {"job", "job-2", "job-3"};
-	struct harness *h = *state;
 	const struct {
 		uid_t uid;
 		const char *job;
@@ -276,9 +265,8 @@ static void a_session_is_continued_only_by_its_owner_and_job(void **state)
 		"01,11,02");
 }
 
-static void a_reader_does_not_stop_the_close(void **state)
+STORE_CASE(a_reader_does_not_stop_the_close)
 {
-	struct harness *h = *state;
 	sqlite3 *db;
 	sqlite3_stmt *statement;
 
@@ -297,9 +285,8 @@ static void a_reader_does_not_stop_the_close(void **state)
 }
 
 /* All is committed then, though the file may yet have to be made one. */
-static void a_reader_does_not_make_a_flush_fail(void **state)
+STORE_CASE(a_reader_does_not_make_a_flush_fail)
 {
-	struct harness *h = *state;
 	struct frames frames = {0};
 	sqlite3_stmt *statement;
 	sqlite3 *db;
@@ -324,9 +311,8 @@ static void a_reader_does_not_make_a_flush_fail(void **state)
 }
 
 /* A process that reads the file at that very moment holds a lock that WAL mode has to wait for. */
-static void a_reader_does_not_stop_the_opening(void **state)
+STORE_CASE(a_reader_does_not_stop_the_opening)
 {
-	struct harness *h = *state;
 	const struct store_session_params params = {
 		.name = "job", .path = h->path, .uid = getuid(), .create = STORE_RESUME};
 	struct pollfd answer = {.events = POLLIN};
@@ -353,9 +339,8 @@ static void a_reader_does_not_stop_the_opening(void **state)
 	}
 }
 
-static void a_service_names_its_files(void **state)
+STORE_CASE(a_service_names_its_files)
 {
-	struct harness *h = *state;
 	struct store_session_params params = {
 		.name = "../../etc/x y", .job = "none", .dir = h->dir, .uid = getuid()};
 	char want[160], folder[128], first[160];
@@ -456,7 +441,7 @@ static void reader_stop(struct reader *reader)
 }
 
 /* Only root can become another user; other users are the owner, and read as such. */
-static void only_the_owner_reads_the_database(void **state)
+TEST_CASE(only_the_owner_reads_the_database)
 {
 	uid_t owner = geteuid() ? geteuid() : 54321;
 	uid_t other = geteuid() ? geteuid() : 54322;
@@ -465,7 +450,6 @@ static void only_the_owner_reads_the_database(void **state)
 	char path[160];
 	struct harness *h;
 
-	(void)state;
 	/* Forked while there is one thread only. */
 	reader_start(&of_owner, owner);
 	reader_start(&of_other, other);
@@ -490,9 +474,8 @@ static void only_the_owner_reads_the_database(void **state)
 	harness_teardown((void **)&h);
 }
 
-static void the_index_lists_every_session(void **state)
+STORE_CASE(the_index_lists_every_session)
 {
-	struct harness *h = *state;
 	char index[128];
 	struct store_config config = {.index_path = index};
 
@@ -544,12 +527,11 @@ static void run_out_of_disk(void **state)
 	assert_string_equal(h->answer.text, "complete: 2010 dispatched, 2010 stored");
 }
 
-static void a_full_disk_loses_and_doubles_nothing(void **state)
+TEST_CASE(a_full_disk_loses_and_doubles_nothing)
 {
 	int status;
 	pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0) {
 		const struct CMUnitTest test[] = {cmocka_unit_test_setup_teardown(
 			run_out_of_disk, harness_setup, harness_teardown)};
@@ -559,27 +541,4 @@ static void a_full_disk_loses_and_doubles_nothing(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_the_owner_reads_the_database),
-		cmocka_unit_test(a_full_disk_loses_and_doubles_nothing),
-		T(a_restarted_collector_goes_on),
-		T(a_process_that_never_reconnects_has_an_unknown_tail),
-		T(a_process_read_to_its_end_does_not_come_back),
-		T(nothing_is_overwritten),
-		T(a_newer_schema_is_not_written),
-		T(sessions_can_share_a_file),
-		T(a_session_is_continued_only_by_its_owner_and_job),
-		T(a_reader_does_not_stop_the_close),
-		T(a_reader_does_not_make_a_flush_fail),
-		T(a_reader_does_not_stop_the_opening),
-		T(a_service_names_its_files),
-		T(the_index_lists_every_session),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -336,9 +336,8 @@ static void check_truth(struct harness *h)
 	assert_string_equal(harness_text(h->path, "PRAGMA integrity_check"), "ok");
 }
 
-static void liars_harm_only_themselves(void **state)
+STORE_CASE(liars_harm_only_themselves)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
 	harness_open_session(h, STORE_NEW);
@@ -369,9 +368,8 @@ static void liars_harm_only_themselves(void **state)
 }
 
 /* What a file's schema and values may do to the collector. */
-static void databases_are_held_short(void **state)
+STORE_CASE(databases_are_held_short)
 {
-	struct harness *h = *state;
 	sqlite3 *db = NULL;
 	char *text = NULL;
 	bool is_cut;
@@ -391,16 +389,4 @@ static void databases_are_held_short(void **state)
 		sqlite3_exec(db, "SELECT hex(zeroblob(600000))", NULL, NULL, &text), SQLITE_TOOBIG);
 	sqlite3_free(text);
 	database_close(db);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			liars_harm_only_themselves, harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(
-			databases_are_held_short, harness_setup, harness_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

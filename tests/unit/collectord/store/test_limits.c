@@ -18,9 +18,8 @@ static void flush(struct harness *h)
 	harness_wait(h, STORE_FLUSHED);
 }
 
-static void strings_of_a_process(void **state)
+STORE_CASE(strings_of_a_process)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
 	harness_open(h);
@@ -33,9 +32,8 @@ static void strings_of_a_process(void **state)
 }
 
 /* A string, a symbol and a shape: the last two have fewer ids, or as many. */
-static void symbols_and_shapes_of_a_process(void **state)
+STORE_CASE(symbols_and_shapes_of_a_process)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
 	harness_open(h);
@@ -78,9 +76,8 @@ static void check_counters(struct harness *h, uint64_t of_queue, uint64_t of_pro
 }
 
 /* What is greater is not believed; the peer goes on. */
-static void counters_of_a_queue_and_a_process(void **state)
+STORE_CASE(counters_of_a_queue_and_a_process)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
 	harness_open(h);
@@ -125,9 +122,8 @@ static int64_t clock_rows(struct harness *h)
 }
 
 /* They are no records, for which there are quotas. What is not kept is counted all the same. */
-static void anchors_of_a_gpu(void **state)
+STORE_CASE(anchors_of_a_gpu)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 	int64_t most;
 
@@ -147,9 +143,8 @@ static void anchors_of_a_gpu(void **state)
 		100 * CLOCK_ROWS_MAX);
 }
 
-static void metrics_of_a_mark(void **state)
+STORE_CASE(metrics_of_a_mark)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 	char text[512] = "";
 	size_t n = 0;
@@ -167,9 +162,8 @@ static void metrics_of_a_mark(void **state)
 		harness_number(h->path, "SELECT max(value) FROM rtl_metric"), METRIC_PAIRS_MAX - 1);
 }
 
-static void the_command_of_a_session_is_cut(void **state)
+STORE_CASE(the_command_of_a_session_is_cut)
 {
-	struct harness *h = *state;
 	char command[2 * COMMAND_BYTES_MAX];
 	const struct store_session_params params = {.name = "job",
 		.command = command,
@@ -202,9 +196,8 @@ static void look_at(struct harness *h, int memfd)
 }
 
 /* Of each of two queues; the oldest wait, and say how many are behind them. */
-static void dispatches_in_flight_of_a_queue(void **state)
+STORE_CASE(dispatches_in_flight_of_a_queue)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 	struct recorder_slot *slots = calloc(2 * IN_FLIGHT, sizeof(*slots));
 	int fd;
@@ -226,11 +219,12 @@ static void dispatches_in_flight_of_a_queue(void **state)
 	free(slots);
 	free(r);
 	look_at(h, fd);
-	assert_string_equal(harness_text(h->path, "SELECT group_concat(text) FROM (SELECT queueId || "
-						  "': ' || count(*) || ' ' || min(sequenceId) || "
-						  "'-' || max(sequenceId) || ' ' || max(behind) || "
-						  "'-' || min(behind) AS text FROM rtl_in_flight "
-						  "GROUP BY queueId ORDER BY queueId)"),
+	assert_string_equal(
+		harness_text(h->path, "SELECT group_concat(text) FROM (SELECT queueId || "
+				      "': ' || count(*) || ' ' || min(sequenceId) || "
+				      "'-' || max(sequenceId) || ' ' || max(behind) || "
+				      "'-' || min(behind) AS text FROM rtl_in_flight "
+				      "GROUP BY queueId ORDER BY queueId)"),
 		"0: 16 0-15 47-32,1: 16 0-15 47-32");
 	assert_int_equal(IN_FLIGHT_ROWS_MAX, 16);
 }
@@ -239,7 +233,7 @@ static void dispatches_in_flight_of_a_queue(void **state)
 #define OF_EACH	    8u
 
 /* Of each of many queues fewer, the oldest again. Their blocks lie behind the slots. */
-static void dispatches_in_flight_of_many_queues(void **state)
+STORE_CASE(dispatches_in_flight_of_many_queues)
 {
 	struct both {
 		struct recorder_slot slot[MANY_QUEUES * OF_EACH];
@@ -247,7 +241,6 @@ static void dispatches_in_flight_of_many_queues(void **state)
 		uint8_t rest[sizeof(struct recorder_slot)];
 	} *both = calloc(1, sizeof(*both));
 	struct hand_recorder *r = hand_recorder_new(1);
-	struct harness *h = *state;
 	int fd;
 
 	assert_non_null(both);
@@ -271,24 +264,8 @@ static void dispatches_in_flight_of_many_queues(void **state)
 	free(r);
 	look_at(h, fd);
 	assert_string_equal(
-		harness_text(h->path, "SELECT count(*) || ' of ' || count(DISTINCT queueId) || ' ' || "
-				      "max(sequenceId) || ' ' || max(behind) FROM rtl_in_flight"),
+		harness_text(h->path,
+			"SELECT count(*) || ' of ' || count(DISTINCT queueId) || ' ' || "
+			"max(sequenceId) || ' ' || max(behind) FROM rtl_in_flight"),
 		"1024 of 256 3 7");
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
-	const struct CMUnitTest tests[] = {
-		T(strings_of_a_process),
-		T(symbols_and_shapes_of_a_process),
-		T(counters_of_a_queue_and_a_process),
-		T(anchors_of_a_gpu),
-		T(metrics_of_a_mark),
-		T(the_command_of_a_session_is_cut),
-		T(dispatches_in_flight_of_a_queue),
-		T(dispatches_in_flight_of_many_queues),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,9 +34,9 @@ static const char *known(const char *text)
 	return strcmp(text, reason) ? NULL : reason;
 }
 
-static void open_world(struct world *w, void **state)
+static void open_world(struct world *w, struct harness *h)
 {
-	*w = (struct world){.h = *state};
+	*w = (struct world){.h = h};
 	harness_open(w->h);
 	harness_close(w->h);
 	msg_arena_init(&w->arena, 1 << 20);
@@ -71,11 +71,11 @@ static int64_t number(struct world *w, const char *sql)
 	return harness_number(w->h->path, sql);
 }
 
-static void what_adjoins_is_one_interval(void **state)
+STORE_CASE(what_adjoins_is_one_interval)
 {
 	struct world w;
 
-	open_world(&w, state);
+	open_world(&w, h);
 	note(&w, 5, 10, 11);
 	note(&w, 5, 11, 12); /* nothing new */
 	note(&w, 9, 12, 13); /* no further away than LOSS_JOIN_NS */
@@ -96,12 +96,12 @@ static void what_adjoins_is_one_interval(void **state)
 	close_world(&w);
 }
 
-static void too_many_become_few_and_lose_nothing(void **state)
+STORE_CASE(too_many_become_few_and_lose_nothing)
 {
 	struct world w;
 	uint64_t total = 0;
 
-	open_world(&w, state);
+	open_world(&w, h);
 	for (uint64_t i = 0; i < 100; i++) {
 		total += i + 1;
 		note(&w, total, 100 * (i + 1) + i % 7, 100 * (i + 1) + 10);
@@ -124,11 +124,11 @@ static void too_many_become_few_and_lose_nothing(void **state)
 	close_world(&w);
 }
 
-static void what_was_saved_is_read_back(void **state)
+STORE_CASE(what_was_saved_is_read_back)
 {
 	struct world w;
 
-	open_world(&w, state);
+	open_world(&w, h);
 	note(&w, 5, 10, 11);
 	note(&w, 6, 20, 21);
 	save(&w);
@@ -159,9 +159,8 @@ static void send_counters(
 	harness_wait(h, STORE_FLUSHED);
 }
 
-static void increments_lie_between_two_readings(void **state)
+STORE_CASE(increments_lie_between_two_readings)
 {
-	struct harness *h = *state;
 	uint64_t now_ns = clock_boottime_ns();
 	char sql[256];
 
@@ -198,9 +197,8 @@ static void increments_lie_between_two_readings(void **state)
 }
 
 /* As schema 8 left it, in the middle of a session that goes on. */
-static void losses_of_before_are_kept(void **state)
+STORE_CASE(losses_of_before_are_kept)
 {
-	struct harness *h = *state;
 	sqlite3 *db;
 
 	harness_open(h);
@@ -259,19 +257,4 @@ static void losses_of_before_are_kept(void **state)
 				      "coalesce(queueId, 'none') FROM rtl_loss_interval "
 				      "WHERE reason = 'untimed_early'"),
 		"3 5 none");
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, harness_setup, harness_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(what_adjoins_is_one_interval),
-		TEST(too_many_become_few_and_lose_nothing),
-		TEST(what_was_saved_is_read_back),
-		TEST(increments_lie_between_two_readings),
-		TEST(losses_of_before_are_kept),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

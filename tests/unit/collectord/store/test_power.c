@@ -87,9 +87,8 @@ static void check(struct harness *h, uint64_t at, uint64_t seed)
 	life_forget(h);
 }
 
-static void any_operation(void **state)
+STORE_CASE(any_operation)
 {
-	struct harness *h = *state;
 	uint64_t count = count_operations(h);
 	unsigned cuts = getenv("RTL_TEST_LONG") ? CUTS_LONG : CUTS_SHORT;
 
@@ -104,10 +103,6 @@ static void any_operation(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(any_operation, harness_setup, harness_teardown),
-	};
-
 	fault_vfs_install();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

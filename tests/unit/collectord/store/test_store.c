@@ -11,9 +11,8 @@
 #include "proto/wire/msg.h"
 #include "tests/unit/collectord/store/harness.h"
 
-static void rows_are_there_before_the_ack(void **state)
+STORE_CASE(rows_are_there_before_the_ack)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
 	harness_open(h);
@@ -31,9 +30,8 @@ static void rows_are_there_before_the_ack(void **state)
 	harness_check_books(h->path);
 }
 
-static void a_row_says_what_was_sent(void **state)
+STORE_CASE(a_row_says_what_was_sent)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 	char want[128];
 
@@ -64,10 +62,8 @@ static void a_row_says_what_was_sent(void **state)
 		harness_text(h->path, "SELECT bdf FROM rtl_gpu WHERE gpuId = 4"), "0000:43:01.0");
 }
 
-static void views_keep_the_contract(void **state)
+STORE_CASE(views_keep_the_contract)
 {
-	struct harness *h = *state;
-
 	harness_open(h);
 	assert_string_equal(harness_text(h->path,
 				    "SELECT group_concat(name) FROM pragma_table_info('rocpd_op')"),
@@ -102,9 +98,8 @@ static void views_keep_the_contract(void **state)
 		RTL_UNTIMED_COUNT - 1);
 }
 
-static void dispatches_name_their_calls(void **state)
+STORE_CASE(dispatches_name_their_calls)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 	Rtl__Dispatches calls = RTL__DISPATCHES__INIT;
 	uint32_t from[] = {1, 3, 6, 7}, node[] = {0, 5, UINT32_MAX, 0};
@@ -134,9 +129,8 @@ static void dispatches_name_their_calls(void **state)
 	assert_string_equal(h->answer.text, "a host call's id is out of range");
 }
 
-static void duplicates_are_ignored_and_counted(void **state)
+STORE_CASE(duplicates_are_ignored_and_counted)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
 	harness_open(h);
@@ -154,9 +148,8 @@ static void duplicates_are_ignored_and_counted(void **state)
 	harness_check_books(h->path);
 }
 
-static void a_gap_stops_the_peer_until_it_comes_back(void **state)
+STORE_CASE(a_gap_stops_the_peer_until_it_comes_back)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
 	harness_open(h);
@@ -181,9 +174,8 @@ static void a_gap_stops_the_peer_until_it_comes_back(void **state)
 }
 
 /* Each is refused, and what came before it is stored. */
-static void nonsense_is_refused(void **state)
+STORE_CASE(nonsense_is_refused)
 {
-	struct harness *h = *state;
 	static const uint8_t no_frame[] = {3, 0, 0, 0, 0xff, 0xff, 0xff};
 	static const uint8_t cut_off[] = {200, 0, 0, 0, 1};
 	static const uint8_t empty[] = {2, 0, 0, 0, 8, 1};
@@ -221,9 +213,8 @@ static void nonsense_is_refused(void **state)
 	harness_check_books(h->path);
 }
 
-static void a_column_too_short_is_refused(void **state)
+STORE_CASE(a_column_too_short_is_refused)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 	Rtl__Frame frame = RTL__FRAME__INIT;
 	Rtl__Dispatches d = RTL__DISPATCHES__INIT;
@@ -241,9 +232,8 @@ static void a_column_too_short_is_refused(void **state)
 	assert_string_equal(h->answer.text, "a frame's columns do not match");
 }
 
-static void a_clean_end_is_complete_and_one_file(void **state)
+STORE_CASE(a_clean_end_is_complete_and_one_file)
 {
-	struct harness *h = *state;
 	struct store_session_stat stat;
 	struct frames f = {0};
 	char wal[128];
@@ -280,12 +270,11 @@ static void a_clean_end_is_complete_and_one_file(void **state)
 	store_session_free(h->session);
 }
 
-static void losses_are_named(void **state)
+STORE_CASE(losses_are_named)
 {
 	static const char known[] = "INCOMPLETE: 20 dispatched, 10 stored, 6 dropped "
 				    "(recorder_full 6: rank 0 queue 0), 0 untimed, 0 outstanding, "
 				    "3 skipped (filter 3), 1 torn (rank 0 queue 0, ";
-	struct harness *h = *state;
 	struct frames f = {0};
 
 	harness_open(h);
@@ -310,9 +299,8 @@ static void losses_are_named(void **state)
 	harness_check_books(h->path);
 }
 
-static void a_filter_is_no_loss(void **state)
+STORE_CASE(a_filter_is_no_loss)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
 	harness_open(h);
@@ -326,9 +314,8 @@ static void a_filter_is_no_loss(void **state)
 		h->answer.text, "complete: 5 dispatched, 2 stored, 3 skipped (filter 3)");
 }
 
-static void a_software_gpu_is_said_first(void **state)
+STORE_CASE(a_software_gpu_is_said_first)
 {
-	struct harness *h = *state;
 	size_t count;
 	uint8_t *hello = peer_hello_named(1, "gfx90a (SIMULATED)", &count);
 
@@ -343,9 +330,8 @@ static void a_software_gpu_is_said_first(void **state)
 	assert_string_equal(h->answer.text, "SIMULATED complete: 0 dispatched, 0 stored");
 }
 
-static void an_unseen_death_is_an_unknown_tail(void **state)
+STORE_CASE(an_unseen_death_is_an_unknown_tail)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
 	harness_open(h);
@@ -368,9 +354,8 @@ static void an_unseen_death_is_an_unknown_tail(void **state)
 		"killed0137");
 }
 
-static void live_figures_need_no_disk(void **state)
+STORE_CASE(live_figures_need_no_disk)
 {
-	struct harness *h = *state;
 	struct store_process_stat stat;
 	struct frames f = {0};
 
@@ -402,9 +387,8 @@ static void live_figures_need_no_disk(void **state)
 	assert_int_equal(stat.pid, 1001);
 }
 
-static void times_that_cannot_be_are_untimed(void **state)
+STORE_CASE(times_that_cannot_be_are_untimed)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
 	harness_open(h);
@@ -431,9 +415,8 @@ static void add_text(struct frames *f, uint32_t id, const char *text)
 	peer_add_kernel(f, id, text, strlen(text));
 }
 
-static void names_are_kept_harmless(void **state)
+STORE_CASE(names_are_kept_harmless)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 	static const char hostile[] = "x'); DROP TABLE rtl_dispatch; --\xff\xc0\x80\x1b[2J%n%s";
 	static const char with_nul[] = "a\0b";
@@ -487,9 +470,8 @@ static void add_markers(struct frames *f, uint64_t number, uint32_t n, const uin
 	frames_add(f, &frame);
 }
 
-static void markers_open_and_close(void **state)
+STORE_CASE(markers_open_and_close)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 	const uint32_t kind[] = {RTL_MARKER_BEGIN_PUSH, RTL_MARKER_BEGIN_START, RTL_MARKER_MARK};
 	const uint64_t id[] = {1, 2, 3}, begin[] = {100, 200, 300}, end[] = {400};
@@ -507,9 +489,8 @@ static void markers_open_and_close(void **state)
 		"push100400alpha.kd,start200-alpha.kd,mark300300alpha.kd");
 }
 
-static void few_anchors_are_kept(void **state)
+STORE_CASE(few_anchors_are_kept)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
 	harness_open(h);
@@ -527,9 +508,8 @@ static void few_anchors_are_kept(void **state)
 		301);
 }
 
-static void busy_is_a_union(void **state)
+STORE_CASE(busy_is_a_union)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
 	harness_open(h);
@@ -550,9 +530,8 @@ static void busy_is_a_union(void **state)
 		"one10-5000-500-50.0,two10-5000-500-50.0");
 }
 
-static void a_million_rows_are_fed(void **state)
+STORE_CASE(a_million_rows_are_fed)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 	uint64_t number = 0;
 
@@ -577,33 +556,4 @@ static void a_million_rows_are_fed(void **state)
 	assert_int_equal(
 		harness_number(h->path, "SELECT sum(sequenceId) FROM rocpd_op"), 499999500000);
 	harness_check_books(h->path);
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
-	const struct CMUnitTest tests[] = {
-		T(rows_are_there_before_the_ack),
-		T(a_row_says_what_was_sent),
-		T(views_keep_the_contract),
-		T(duplicates_are_ignored_and_counted),
-		T(a_gap_stops_the_peer_until_it_comes_back),
-		T(nonsense_is_refused),
-		T(a_column_too_short_is_refused),
-		T(a_clean_end_is_complete_and_one_file),
-		T(losses_are_named),
-		T(a_filter_is_no_loss),
-		T(a_software_gpu_is_said_first),
-		T(an_unseen_death_is_an_unknown_tail),
-		T(live_figures_need_no_disk),
-		T(times_that_cannot_be_are_untimed),
-		T(names_are_kept_harmless),
-		T(dispatches_name_their_calls),
-		T(markers_open_and_close),
-		T(few_anchors_are_kept),
-		T(busy_is_a_union),
-		T(a_million_rows_are_fed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,9 +46,8 @@ static void fail_for_long(struct hand *hand, struct store_database *database)
 
 /* Its disk or its memory failed until it was given up, and then no longer: the file can be closed.
  */
-static void a_process_that_was_given_up_before_it_was_stored_is_missing(void **state)
+HAND_CASE(a_process_that_was_given_up_before_it_was_stored_is_missing)
 {
-	struct hand *hand = *state;
 	struct store_database *database;
 	struct tenant t;
 
@@ -76,9 +75,8 @@ static void open_once_more(struct hand *hand, struct tenant *t)
 
 /* Without a listener and a connected process the store does not know which processes came, until
  * the known ones have reconnected. */
-static void a_time_without_a_listener_counts_unless_all_are_there(void **state)
+HAND_CASE(a_time_without_a_listener_counts_unless_all_are_there)
 {
-	struct hand *hand = *state;
 	struct tenant t;
 
 	ask_to_open(hand, &t, 0, getuid(), "job", STORE_NEW);
@@ -102,9 +100,8 @@ static void a_time_without_a_listener_counts_unless_all_are_there(void **state)
 }
 
 /* The file says of its ranks how many they should be. */
-static void a_rank_that_is_missing_after_such_a_time_is_told(void **state)
+HAND_CASE(a_rank_that_is_missing_after_such_a_time_is_told)
 {
-	struct hand *hand = *state;
 	struct tenant t;
 
 	ask_to_open(hand, &t, 0, getuid(), "job", STORE_NEW);
@@ -134,9 +131,8 @@ static unsigned notes_in_line(const struct store_database *database)
 }
 
 /* Of all sessions of the file; and at once, not when it is closed. */
-static void a_process_without_a_recorder_is_counted(void **state)
+HAND_CASE(a_process_without_a_recorder_is_counted)
 {
-	struct hand *hand = *state;
 	struct tenant t;
 
 	ask_to_open(hand, &t, 0, getuid(), "job", STORE_NEW);
@@ -158,9 +154,8 @@ static void a_process_without_a_recorder_is_counted(void **state)
 }
 
 /* Its disk failed for so long that this was given up, too. */
-static void a_process_without_a_recorder_is_counted_where_that_could_not_be_written(void **state)
+HAND_CASE(a_process_without_a_recorder_is_counted_where_that_could_not_be_written)
 {
-	struct hand *hand = *state;
 	struct store_database *database;
 	struct tenant t;
 
@@ -173,18 +168,4 @@ static void a_process_without_a_recorder_is_counted_where_that_could_not_be_writ
 	assert_int_equal(notes_in_line(database), 0);
 	close_it(hand, &t, false);
 	assert_non_null(strstr(harness_text(t.path, LINE), ", 1 process not recorded"));
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, hand_setup, hand_teardown)
-	const struct CMUnitTest tests[] = {
-		T(a_process_that_was_given_up_before_it_was_stored_is_missing),
-		T(a_time_without_a_listener_counts_unless_all_are_there),
-		T(a_rank_that_is_missing_after_such_a_time_is_told),
-		T(a_process_without_a_recorder_is_counted),
-		T(a_process_without_a_recorder_is_counted_where_that_could_not_be_written),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "tests/lib/fake_shim.h"
+#include "tests/lib/sql.h"
 #include "tests/lib/test.h"
 
 struct place {
@@ -47,7 +48,5 @@ uint64_t daemon_welcome(struct fake_shim *shim, const char *path);
 uint64_t daemon_welcome_child(struct fake_shim *shim, const char *path);
 void daemon_expect_ack(struct fake_shim *shim, uint64_t number);
 
-/* One number by SQL from @path, opened read-only. */
-int64_t ask_number(const char *path, const char *sql);
 /* The only *.db below DIR/UID. */
 void find_database(const struct place *place, uid_t uid, char ret_path[256]);

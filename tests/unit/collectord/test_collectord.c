@@ -276,10 +276,10 @@ PLACE_CASE(what_was_acknowledged_is_committed)
 	daemon_signal(&daemon, SIGHUP);
 	daemon_expect_ack(&shim, FRAMES);
 	find_database(place, geteuid(), path);
-	assert_int_equal(ask_number(path, COUNT), FRAMES * DISPATCHES);
+	assert_number(path, COUNT, FRAMES * DISPATCHES);
 	daemon_stop(&daemon);
-	assert_int_equal(ask_number(path, COUNT), FRAMES * DISPATCHES);
-	assert_int_equal(ask_number(path, "SELECT hw_frame FROM rtl_process"), FRAMES);
+	assert_number(path, COUNT, FRAMES * DISPATCHES);
+	assert_number(path, "SELECT hw_frame FROM rtl_process", FRAMES);
 	fake_shim_done(&shim);
 }
 
@@ -296,9 +296,8 @@ PLACE_CASE(sigterm_commits_whole_frames_only)
 	send_frames(&shim, FRAMES, false);
 	daemon_stop(&daemon);
 	find_database(place, geteuid(), path);
-	assert_int_equal(ask_number(path, "SELECT count(*) - 10 * (SELECT hw_frame FROM "
-					  "rtl_process) FROM rocpd_op"),
-		0);
+	assert_number(
+		path, "SELECT count(*) - 10 * (SELECT hw_frame FROM rtl_process) FROM rocpd_op", 0);
 	fake_shim_done(&shim);
 }
 
@@ -326,7 +325,7 @@ PLACE_CASE(a_killed_collector_goes_on_where_it_was)
 	if (hw < 2 * FRAMES)
 		daemon_expect_ack(&shim, 2 * FRAMES);
 	find_database(place, geteuid(), path);
-	assert_int_equal(ask_number(path, COUNT), 2 * FRAMES * DISPATCHES);
+	assert_number(path, COUNT, 2 * FRAMES * DISPATCHES);
 	daemon_stop(&daemon);
 	fake_shim_done(&shim);
 }
@@ -350,10 +349,9 @@ PLACE_CASE(both_killed_leave_a_tail_that_is_said_to_be_unknown)
 	daemon_wait_for_line(&daemon, " closed: INCOMPLETE");
 	daemon_stop(&daemon);
 	find_database(place, geteuid(), path);
-	assert_int_equal(ask_number(path, COUNT), FRAMES * DISPATCHES);
-	assert_int_equal(
-		ask_number(path, "SELECT count(*) FROM rtl_loss WHERE reason = 'unknown_tail'"), 1);
-	assert_int_equal(ask_number(path, "SELECT count(ended) FROM rtl_process"), 1);
+	assert_number(path, COUNT, FRAMES * DISPATCHES);
+	assert_number(path, "SELECT count(*) FROM rtl_loss WHERE reason = 'unknown_tail'", 1);
+	assert_number(path, "SELECT count(ended) FROM rtl_process", 1);
 	fake_shim_done(&shim);
 }
 
@@ -379,8 +377,8 @@ PLACE_CASE(a_rank_finds_its_session_after_a_restart)
 	send_frames(&shim, 1, false);
 	daemon_expect_ack(&shim, 2);
 	find_database(place, geteuid(), path);
-	assert_int_equal(ask_number(path, COUNT), 2 * DISPATCHES);
-	assert_int_equal(ask_number(path, "SELECT count(*) FROM rtl_process"), 1);
+	assert_number(path, COUNT, 2 * DISPATCHES);
+	assert_number(path, "SELECT count(*) FROM rtl_process", 1);
 	daemon_stop(&daemon);
 	fake_shim_done(&shim);
 }
@@ -408,7 +406,7 @@ PLACE_CASE(a_skipped_frame_number_closes_the_connection_and_nothing_else)
 	fake_shim_resend(&shim, 1);
 	daemon_expect_ack(&shim, 3);
 	find_database(place, geteuid(), path);
-	assert_int_equal(ask_number(path, COUNT), 3 * DISPATCHES);
+	assert_number(path, COUNT, 3 * DISPATCHES);
 	daemon_stop(&daemon);
 	fake_shim_done(&shim);
 }
@@ -469,10 +467,10 @@ PLACE_CASE(a_killed_rank_is_drained_into_the_private_file)
 	status = daemon_wait(&daemon); /* no runner: it ends when its process has ended */
 	if (!WIFEXITED(status) || WEXITSTATUS(status))
 		fail_msg("wait status %#x: %s", status, daemon.said);
-	assert_int_equal(ask_number(file, COUNT), (FRAMES + 2) * DISPATCHES);
-	assert_int_equal(ask_number(file, "SELECT drained FROM rtl_process"), 1);
-	assert_int_equal(ask_number(file, "SELECT ended = 'killed' FROM rtl_process"), 1);
-	assert_int_equal(ask_number(file, "SELECT exit_status FROM rtl_process"), 128 + SIGKILL);
+	assert_number(file, COUNT, (FRAMES + 2) * DISPATCHES);
+	assert_number(file, "SELECT drained FROM rtl_process", 1);
+	assert_number(file, "SELECT ended = 'killed' FROM rtl_process", 1);
+	assert_number(file, "SELECT exit_status FROM rtl_process", 128 + SIGKILL);
 	assert_int_not_equal(lstat(wal, &st), 0);
 	fake_shim_done(&shim);
 }
@@ -493,8 +491,8 @@ PLACE_CASE(a_private_collector_told_to_end_closes_its_session)
 	send_frames(&shim, FRAMES, false);
 	daemon_expect_ack(&shim, FRAMES);
 	daemon_stop(&daemon);
-	assert_int_equal(ask_number(file, COUNT), FRAMES * DISPATCHES);
-	assert_int_equal(ask_number(file, "SELECT count(end_ns) FROM rtl_session"), 1);
+	assert_number(file, COUNT, FRAMES * DISPATCHES);
+	assert_number(file, "SELECT count(end_ns) FROM rtl_session", 1);
 	fake_shim_done(&shim);
 }
 

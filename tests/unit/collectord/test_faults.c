@@ -56,9 +56,8 @@ static void die_and_go_on(struct place *place, const char *fault)
 		daemon_expect_ack(&shim, sent);
 	daemon_stop(&daemon);
 	find_database(place, geteuid(), path);
-	assert_int_equal(
-		ask_number(path, "SELECT count(*) FROM rocpd_op"), (int64_t)(sent * DISPATCHES));
-	assert_int_equal(ask_number(path, "SELECT count(DISTINCT sequenceId) FROM rocpd_op"),
+	assert_number(path, "SELECT count(*) FROM rocpd_op", (int64_t)(sent * DISPATCHES));
+	assert_number(path, "SELECT count(DISTINCT sequenceId) FROM rocpd_op",
 		(int64_t)(sent * DISPATCHES));
 	fake_shim_done(&shim);
 }

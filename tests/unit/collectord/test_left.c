@@ -122,13 +122,12 @@ static void expect_unknown_tail(struct life *life, const char *ended)
 	daemon_wait_for_line(&life->daemon, CLOSED);
 	snprintf(sql, sizeof(sql),
 		"SELECT count(*) FROM rtl_process WHERE ended = '%s' AND NOT drained", ended);
-	assert_int_equal(ask_number(life->file, sql), 1);
-	assert_int_equal(ask_number(life->file, TAILS), 1);
-	assert_int_equal(ask_number(life->file, COMPLETE), 0);
-	assert_int_equal(
-		ask_number(life->file, "SELECT count(*) FROM rocpd_op"), FRAMES * DISPATCHES);
-	assert_int_equal(ask_number(life->file, "SELECT hw_frame FROM rtl_process"), FRAMES);
-	assert_int_equal(ask_number(life->file, "SELECT count(end_ns) FROM rtl_session"), 1);
+	assert_number(life->file, sql, 1);
+	assert_number(life->file, TAILS, 1);
+	assert_number(life->file, COMPLETE, 0);
+	assert_number(life->file, "SELECT count(*) FROM rocpd_op", FRAMES * DISPATCHES);
+	assert_number(life->file, "SELECT hw_frame FROM rtl_process", FRAMES);
+	assert_number(life->file, "SELECT count(end_ns) FROM rtl_session", 1);
 	assert_false(exists(life, "-wal"));
 }
 
@@ -194,7 +193,7 @@ BOTH(a_process_that_lives_but_never_reconnects_is_waited_for)
 	kill_daemon(life);
 	start(life);
 	daemon_wait_for_line(&life->daemon, " of uid ");
-	assert_int_equal(ask_number(life->file, "SELECT count(ended) FROM rtl_process"), 0);
+	assert_number(life->file, "SELECT count(ended) FROM rtl_process", 0);
 	fake_shim_kill(&life->shim);
 	expect_unknown_tail(life, "killed");
 	finish(life);
@@ -216,20 +215,15 @@ BOTH(a_process_that_reconnects_is_stored_completely)
 	assert_int_equal(fake_shim_dispatch(shim, DISPATCHES, true), 0);
 	fake_shim_kill(shim);
 	daemon_wait_for_line(&life->daemon, CLOSED);
-	assert_int_equal(ask_number(life->file, TAILS), 0);
-	assert_int_equal(ask_number(life->file, "SELECT count(*) FROM rtl_process"), 1);
-	assert_int_equal(
-		ask_number(life->file,
-			"SELECT count(*) FROM rtl_process WHERE ended = 'killed' AND drained"),
-		1);
-	assert_int_equal(
-		ask_number(life->file, "SELECT count(*) FROM rocpd_op"), (FRAMES + 2) * DISPATCHES);
+	assert_number(life->file, TAILS, 0);
+	assert_number(life->file, "SELECT count(*) FROM rtl_process", 1);
+	assert_number(life->file,
+		"SELECT count(*) FROM rtl_process WHERE ended = 'killed' AND drained", 1);
+	assert_number(life->file, "SELECT count(*) FROM rocpd_op", (FRAMES + 2) * DISPATCHES);
 	/* The frames come without anchors here: without times, but all of them. */
-	assert_int_equal(ask_number(life->file,
-				 "SELECT count(*) FROM rtl_loss WHERE reason NOT GLOB 'untimed_*'"),
-		0);
-	assert_int_equal(
-		ask_number(life->file, "SELECT sum(dispatched - stored) FROM rtl_account"), 0);
+	assert_number(
+		life->file, "SELECT count(*) FROM rtl_loss WHERE reason NOT GLOB 'untimed_*'", 0);
+	assert_number(life->file, "SELECT sum(dispatched - stored) FROM rtl_account", 0);
 	finish(life);
 }
 
@@ -248,10 +242,9 @@ BOTH(a_process_that_reconnects_after_exec_leaves_an_unknown_tail)
 	assert_int_equal(come_back(shim), 0);
 	fake_shim_kill(shim);
 	daemon_wait_for_line(&life->daemon, CLOSED);
-	assert_int_equal(
-		ask_number(life->file, "SELECT count(*) FROM rtl_process WHERE ended = 'exec'"), 1);
-	assert_int_equal(ask_number(life->file, TAILS), 1);
-	assert_int_equal(ask_number(life->file, "SELECT count(*) FROM rtl_process"), 2);
+	assert_number(life->file, "SELECT count(*) FROM rtl_process WHERE ended = 'exec'", 1);
+	assert_number(life->file, TAILS, 1);
+	assert_number(life->file, "SELECT count(*) FROM rtl_process", 2);
 	finish(life);
 }
 
@@ -306,15 +299,13 @@ BOTH(a_closed_session_is_made_one_file)
 	start(life);
 	wait_for_recovery(life);
 	assert_false(exists(life, "-wal"));
-	assert_int_equal(ask_number(life->file, "SELECT count(end_ns) FROM rtl_session"), 1);
-	assert_int_equal(ask_number(life->file, TAILS), 0);
+	assert_number(life->file, "SELECT count(end_ns) FROM rtl_session", 1);
+	assert_number(life->file, TAILS, 0);
 	finish(life);
 	snprintf(index, sizeof(index), "%s/index.db", life->place.store);
 	if (!life->has_file)
-		assert_int_equal(
-			ask_number(index,
-				"SELECT count(*) FROM session WHERE end_realtime_ns IS NULL"),
-			0);
+		assert_number(
+			index, "SELECT count(*) FROM session WHERE end_realtime_ns IS NULL", 0);
 }
 
 /* A reader keeps it from being made one file; no session is there to wait for the reader. */

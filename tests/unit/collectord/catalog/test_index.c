@@ -16,6 +16,7 @@
 #include "proto/base/limits.h"
 #include "proto/names/schema.h"
 #include "proto/base/subordinate_uids.h"
+#include "tests/lib/sql.h"
 #include "tests/lib/test.h"
 
 #define UIDS   4u
@@ -36,16 +37,9 @@ static void sql(struct index *index, const char *text)
 	assert_int_equal(sqlite3_exec(index->db, text, NULL, NULL, NULL), SQLITE_OK);
 }
 
-static int64_t number(struct index *index, const char *text)
+static int64_t number(struct index *index, const char *sql)
 {
-	sqlite3_stmt *row;
-	int64_t n;
-
-	assert_int_equal(sqlite3_prepare_v2(index->db, text, -1, &row, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_step(row), SQLITE_ROW);
-	n = sqlite3_column_int64(row, 0);
-	sqlite3_finalize(row);
-	return n;
+	return sql_number_of(index->db, sql);
 }
 
 static void open_index(struct place *place)

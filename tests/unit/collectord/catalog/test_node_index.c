@@ -16,6 +16,7 @@
 #include "proto/base/limits.h"
 #include "proto/base/subordinate_uids.h"
 #include "proto/names/schema.h"
+#include "tests/lib/sql.h"
 #include "tests/lib/test.h"
 
 #define TENANTS 2u
@@ -115,14 +116,7 @@ static void take_away(struct place *place, unsigned uid, unsigned n)
 
 static int64_t number(const struct place *place, const char *sql)
 {
-	sqlite3_stmt *row;
-	int64_t n;
-
-	assert_int_equal(sqlite3_prepare_v2(place->db, sql, -1, &row, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_step(row), SQLITE_ROW);
-	n = sqlite3_column_int64(row, 0);
-	sqlite3_finalize(row);
-	return n;
+	return sql_number_of(place->db, sql);
 }
 
 static void copy_all(struct place *place)

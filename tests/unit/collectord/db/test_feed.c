@@ -90,7 +90,7 @@ static void check_rows(sqlite3 *db, unsigned first, unsigned count)
 static void end(struct harness *h, struct writer *writer)
 {
 	writer_free(writer);
-	assert_string_equal(harness_text(h->path, "PRAGMA integrity_check"), "ok");
+	assert_text(h->path, "PRAGMA integrity_check", "ok");
 }
 
 STORE_CASE(what_is_put_is_what_is_read)
@@ -219,10 +219,10 @@ STORE_CASE(a_leaf_holds_the_shapes_that_fit)
 	assert_in_range(fill_leaf(writer->feed, INT64_MIN + 1, &id), 60, 70);
 	assert_int_equal(writer_commit(writer), 0);
 	end(h, writer);
-	assert_int_equal(harness_number(h->path, "SELECT max(id) FROM rtl_shape"), id);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_shape WHERE "
-						 "scratch IN (0, 0x7fffffffffffffff, "
-						 "-0x7fffffffffffffff) AND scratch = process_id"),
+	assert_number(h->path, "SELECT max(id) FROM rtl_shape", id);
+	assert_number(h->path,
+		"SELECT count(*) FROM rtl_shape WHERE scratch IN (0, 0x7fffffffffffffff, "
+		"-0x7fffffffffffffff) AND scratch = process_id",
 		id);
 }
 
@@ -271,7 +271,7 @@ STORE_CASE(shapes_are_found_again)
 		}
 	assert_int_equal(writer_commit(writer), 0);
 	end(h, writer);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_shape"), 3000);
+	assert_number(h->path, "SELECT count(*) FROM rtl_shape", 3000);
 }
 
 STORE_CASE(ids_of_shapes_go_on_where_they_are)
@@ -293,7 +293,7 @@ STORE_CASE(ids_of_shapes_go_on_where_they_are)
 	}
 	assert_int_equal(writer_commit(writer), 0);
 	end(h, writer);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_shape"), 100);
+	assert_number(h->path, "SELECT count(*) FROM rtl_shape", 100);
 	/* ... and a file that is gone on with is gone on with behind them. */
 	writer = begin(h);
 	key.process_id = 2;
@@ -446,7 +446,7 @@ STORE_CASE(rows_of_an_older_file_stay_where_they_are)
 			NULL, NULL, NULL),
 		SQLITE_OK);
 	sqlite3_close(db);
-	page = harness_number(h->path, root);
+	page = sql_number(h->path, root);
 	for (unsigned opened = 0; opened < 2; opened++) {
 		writer = begin(h);
 		put_rows(writer->feed, opened * FEED_ROWS_MAX, FEED_ROWS_MAX);
@@ -454,20 +454,20 @@ STORE_CASE(rows_of_an_older_file_stay_where_they_are)
 		assert_int_equal(writer_commit(writer), 0);
 		check_rows_after(writer->db, 9, 0, (opened + 1) * FEED_ROWS_MAX);
 		end(h, writer);
-		assert_int_equal(harness_number(h->path, root), page);
-		assert_int_equal(harness_number(h->path, "PRAGMA freelist_count"), 0);
-		assert_int_equal(harness_number(h->path, "PRAGMA user_version"), SCHEMA_VERSION);
+		assert_number(h->path, root, page);
+		assert_number(h->path, "PRAGMA freelist_count", 0);
+		assert_number(h->path, "PRAGMA user_version", SCHEMA_VERSION);
 	}
-	assert_string_equal(harness_text(h->path,
-				    "SELECT group_concat(rowid || ':' || seq || ':' || node, ' ') "
-				    "FROM rtl_dispatch WHERE rowid <= 9"),
+	assert_text(h->path,
+		"SELECT group_concat(rowid || ':' || seq || ':' || node, ' ') FROM rtl_dispatch "
+		"WHERE rowid <= 9",
 		"5:2:10 9:3:11");
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 0);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 0);
 }
 
 STORE_CASE(an_older_file_without_rows_gets_the_table_of_a_new_one)
 {
 	sqlite3_close(make_older(h));
 	rows_are_copied_as_they_are(h);
-	assert_int_equal(harness_number(h->path, "PRAGMA user_version"), SCHEMA_VERSION);
+	assert_number(h->path, "PRAGMA user_version", SCHEMA_VERSION);
 }

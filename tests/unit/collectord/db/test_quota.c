@@ -46,14 +46,13 @@ STORE_CASE(frames_over_quota)
 	harness_close(h);
 	assert_false(h->answer.complete);
 	assert_non_null(strstr(h->answer.text, "150 dispatched, 90 stored, 60 dropped (quota 60"));
-	assert_int_equal(harness_number(h->path, OVER_QUOTA), 60);
-	assert_int_equal(
-		harness_number(h->path, "SELECT first_seq * 1000 + last_seq FROM "
-					"rtl_loss_interval WHERE reason = 'dropped_quota'"),
+	assert_number(h->path, OVER_QUOTA, 60);
+	assert_number(h->path,
+		"SELECT first_seq * 1000 + last_seq FROM rtl_loss_interval WHERE reason = "
+		"'dropped_quota'",
 		60119);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op WHERE sequenceId "
-						 "BETWEEN 60 AND 119"),
-		0);
+	assert_number(
+		h->path, "SELECT count(*) FROM rocpd_op WHERE sequenceId BETWEEN 60 AND 119", 0);
 	harness_check_books(h->path);
 }
 
@@ -172,7 +171,7 @@ STORE_CASE(nonsense_over_quota)
 	assert_int_equal(store_process_end(h->process, -1, STORE_ENDED_EXITED, 0), 0);
 	harness_wait(h, STORE_PROCESS_ENDED);
 	assert_int_equal(h->answer.frame, 1);
-	assert_int_equal(harness_number(h->path, OVER_QUOTA), 0);
+	assert_number(h->path, OVER_QUOTA, 0);
 	/* What was refused is not told as dropped, either. */
 	assert_int_equal(store_session_close(h->session, 0), 0);
 	do {
@@ -209,7 +208,7 @@ STORE_CASE(recorder_over_quota)
 	harness_wait(h, STORE_CLOSED);
 	assert_non_null(strstr(h->answer.text, "8 dispatched, 3 stored, 5 dropped (quota 5"));
 	assert_non_null(strstr(h->answer.text, "1 marker dropped"));
-	assert_int_equal(harness_number(h->path, OVER_QUOTA), 5);
+	assert_number(h->path, OVER_QUOTA, 5);
 	harness_check_books(h->path);
 }
 
@@ -266,16 +265,15 @@ STORE_CASE(names_beyond_memory)
 	assert_int_equal(store_session_close(h->session, 0), 0);
 	harness_wait(h, STORE_CLOSED);
 	assert_non_null(strstr(h->answer.text, " names not kept"));
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), CROWD * NAMES);
-	kept = harness_number(
-		h->path, "SELECT count(*) FROM rtl_kernel WHERE symbol GLOB 'kernel*'");
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", CROWD * NAMES);
+	kept = sql_number(h->path, "SELECT count(*) FROM rtl_kernel WHERE symbol GLOB 'kernel*'");
 	assert_in_range(kept, 1, MEMORY_BYTES / 2 / NAME_BYTES);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op JOIN rtl_kernel k "
-						 "ON k.id = description_id WHERE symbol GLOB "
-						 "'kernel*'"),
+	assert_number(h->path,
+		"SELECT count(*) FROM rocpd_op JOIN rtl_kernel k ON k.id = description_id WHERE "
+		"symbol GLOB 'kernel*'",
 		kept);
 	/* Each that is missing is counted once: where it was defined, or where it was used. */
-	assert_true(harness_number(h->path,
+	assert_true(sql_number(h->path,
 			    "SELECT sum(count) FROM rtl_loss WHERE reason = 'names_left_out'") >=
 		    CROWD * NAMES - kept);
 	harness_check_books(h->path);
@@ -289,13 +287,9 @@ STORE_CASE(names_of_a_day)
 	define_many(h, 1);
 	assert_int_equal(store_session_close(h->session, 0), 0);
 	harness_wait(h, STORE_CLOSED);
-	assert_int_equal(
-		harness_number(h->path, "SELECT count(*) FROM rtl_kernel WHERE symbol GLOB "
-					"'kernel*'"),
-		50);
-	assert_int_equal(harness_number(h->path, "SELECT count FROM rtl_loss WHERE reason = "
-						 "'names_left_out'"),
-		NAMES - 50);
+	assert_number(h->path, "SELECT count(*) FROM rtl_kernel WHERE symbol GLOB 'kernel*'", 50);
+	assert_number(
+		h->path, "SELECT count FROM rtl_loss WHERE reason = 'names_left_out'", NAMES - 50);
 }
 
 /* Tables of numbers alone: a process past the budget is refused, and what it has taken is given

@@ -59,9 +59,9 @@ STORE_CASE(a_new_file_is_what_the_migrations_make)
 		count_rows(db, "SELECT count(*) FROM (" RULES("main") " EXCEPT " RULES("made") ")"),
 		0);
 	sqlite3_close(db);
-	assert_int_equal(harness_number(h->path, "PRAGMA user_version"), SCHEMA_VERSION);
-	assert_int_equal(harness_number(h->path, "PRAGMA page_size"), DATABASE_PAGE_BYTES);
-	assert_string_equal(harness_text(h->path, "PRAGMA integrity_check"), "ok");
+	assert_number(h->path, "PRAGMA user_version", SCHEMA_VERSION);
+	assert_number(h->path, "PRAGMA page_size", DATABASE_PAGE_BYTES);
+	assert_text(h->path, "PRAGMA integrity_check", "ok");
 }
 
 /* Schema 18 moved them out of a table of their own. */
@@ -104,7 +104,7 @@ static void count_made(void *data)
 {
 	struct made *made = data;
 
-	assert_int_equal(harness_number(made->path, "PRAGMA user_version"), SCHEMA_VERSION);
+	assert_number(made->path, "PRAGMA user_version", SCHEMA_VERSION);
 	made->times++;
 }
 
@@ -121,16 +121,16 @@ STORE_CASE(a_name_is_given_to_a_whole_file_alone)
 	if ((size_t)st.st_blocks * 512 < (size_t)st.st_size)
 		fail_msg("%jd bytes, and room for %jd", (intmax_t)st.st_size,
 			(intmax_t)st.st_blocks * 512);
-	assert_string_equal(harness_text(h->path, "PRAGMA integrity_check"), "ok");
-	assert_int_equal(harness_number(h->path, "PRAGMA user_version"), SCHEMA_VERSION);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_meta"), 0);
+	assert_text(h->path, "PRAGMA integrity_check", "ok");
+	assert_number(h->path, "PRAGMA user_version", SCHEMA_VERSION);
+	assert_number(h->path, "SELECT count(*) FROM rtl_meta", 0);
 	/* Whatever has the name keeps it. */
 	assert_int_equal(sqlite3_open(h->path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db, "PRAGMA user_version=1", NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(db);
 	assert_int_equal(migrate_make_file(h->path, 0600, count_made, &made), -EEXIST);
 	assert_int_equal(made.times, 1);
-	assert_int_equal(harness_number(h->path, "PRAGMA user_version"), 1);
+	assert_number(h->path, "PRAGMA user_version", 1);
 	assert_int_equal(migrate_make_file("/proc/job.db", 0600, count_made, &made), -EOPNOTSUPP);
 	assert_int_equal(migrate_make_file("/none/job.db", 0600, count_made, &made), -ENOENT);
 	assert_int_equal(made.times, 1);

@@ -155,7 +155,7 @@ STORE_CASE(a_commit_that_died_before_the_index_knew_of_it)
 	assert_int_equal(writer_open(h->path, &arena, NULL, &writer), 0);
 	assert_false(writer->was_cut);
 	write_short(writer);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM t"), 2);
+	assert_number(h->path, "SELECT count(*) FROM t", 2);
 	assert_false(is_cut_if_killed(h->path));
 	writer_free(writer);
 	sqlite3_close(reader);
@@ -251,7 +251,7 @@ static int64_t count_without_log(const char *path)
 
 	snprintf(copy, sizeof(copy), "%s.alone", path);
 	copy_file(path, copy, "");
-	return harness_number(copy, "SELECT count(*) FROM t");
+	return sql_number(copy, "SELECT count(*) FROM t");
 }
 
 /* How often the kernel was asked to begin writing. */
@@ -281,7 +281,7 @@ STORE_CASE(a_log_goes_into_the_file_in_steps)
 	assert_int_equal(last.ended_ns, 0); /* not worth it */
 	assert_int_equal(sent, 0);
 	write_to(writer, pages_of(WAL_STEP_BYTES));
-	rows = harness_number(h->path, "SELECT count(*) FROM t");
+	rows = sql_number(h->path, "SELECT count(*) FROM t");
 	assert_int_equal(count_without_log(h->path), 0);
 	assert_int_equal(writer_begin(writer), 0);
 	checkpoint_step(&last, writer, false);
@@ -310,8 +310,7 @@ STORE_CASE(a_log_goes_into_the_file_in_steps)
 	assert_int_equal(sent, 2);
 	assert_int_equal(count_without_log(h->path), rows);
 	write_to(writer, pages_of(WAL_CHECKPOINT_BYTES));
-	assert_int_equal(
-		count_without_log(h->path), harness_number(h->path, "SELECT count(*) FROM t"));
+	assert_int_equal(count_without_log(h->path), sql_number(h->path, "SELECT count(*) FROM t"));
 	writer_free(writer);
 }
 

@@ -174,20 +174,19 @@ STORE_CASE(a_row_says_what_was_sent_and_times_come_later)
 	frames_add(&f, &s.frame);
 	harness_send(h, &f);
 	harness_wait_commit(h, 1);
-	assert_string_equal(harness_text(h->path, every_column),
-		"1 1000 - - 4096 h2d - 3 async - 7 - - 0; "
-		"2 2000 - - 1099511627776 p2p 3 4 on_engine 4 7 5 9 0; "
-		"3 3000 - - 12 unknown - - rect - 8 - - 0");
+	assert_text(h->path, every_column,
+		"1 1000 - - 4096 h2d - 3 async - 7 - - 0; 2 2000 - - 1099511627776 p2p 3 4 "
+		"on_engine 4 7 5 9 0; 3 3000 - - 12 unknown - - rect - 8 - - 0");
 	add_times(&f, 2, 2, 2100, 50);
 	/* Of a copy that was dropped: nothing to set. */
 	add_times(&f, 3, 77, 2100, 50);
 	harness_send(h, &f);
 	harness_wait_commit(h, 3);
-	assert_string_equal(
-		harness_text(h->path, "SELECT group_concat(copyId || ' ' || start_ns || "
-				      "' ' || end_ns) FROM rtl_copy WHERE start_ns"),
+	assert_text(h->path,
+		"SELECT group_concat(copyId || ' ' || start_ns || ' ' || end_ns) FROM rtl_copy "
+		"WHERE start_ns",
 		"2 2100 2150");
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_copy"), N);
+	assert_number(h->path, "SELECT count(*) FROM rtl_copy", N);
 }
 
 static void check_refused(struct harness *h, struct frames *f, const char *words)
@@ -195,7 +194,7 @@ static void check_refused(struct harness *h, struct frames *f, const char *words
 	harness_send(h, f);
 	harness_wait(h, STORE_BAD_FRAME);
 	assert_non_null(strstr(h->answer.text, words));
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_copy"), 0);
+	assert_number(h->path, "SELECT count(*) FROM rtl_copy", 0);
 }
 
 STORE_CASE(a_gpu_that_is_not_there_is_refused)

@@ -53,9 +53,9 @@ STORE_CASE(every_slot_goes_where_the_rules_say)
 		assert_int_equal(loss(h, "corrupt_slot") - corrupt_before, rule[i].corrupt);
 		assert_int_equal(account(h, "pending"), 0);
 	}
-	assert_int_equal(
-		harness_number(h->path, "SELECT count(*) FROM rtl_process WHERE drained = 1 "
-					"AND ended = 'killed' AND exit_status = 137"),
+	assert_number(h->path,
+		"SELECT count(*) FROM rtl_process WHERE drained = 1 AND ended = 'killed' AND "
+		"exit_status = 137",
 		sizeof(rule) / sizeof(rule[0]));
 }
 
@@ -64,7 +64,7 @@ static int64_t markers(struct harness *h, const char *where)
 	char sql[128];
 
 	snprintf(sql, sizeof(sql), "SELECT count(*) FROM rtl_marker WHERE %s", where);
-	return harness_number(h->path, sql);
+	return sql_number(h->path, sql);
 }
 
 /* Each state of a ring's entry, where frames 1 (stored) and 2 (in a cell) are published. */
@@ -137,9 +137,7 @@ STORE_CASE(spare_calls_are_taken_like_others)
 	r->header.spare_calls_used = HAND_CALLS - 1;
 	end_with(h, r, STORE_ENDED_KILLED);
 	/* The second is not whole, the last was never taken. */
-	assert_string_equal(
-		harness_text(h->path, "SELECT group_concat(id & 0xffff) FROM rtl_host_call"),
-		"900,902");
+	assert_text(h->path, "SELECT group_concat(id & 0xffff) FROM rtl_host_call", "900,902");
 }
 
 STORE_CASE(metrics_and_names_are_kept)
@@ -153,12 +151,11 @@ STORE_CASE(metrics_and_names_are_kept)
 	hand_recorder_marker(r, 3, 4, 0, "compute")->kind = RTL_MARKER_NAME_STREAM;
 	r->marker[2].parent = r->marker[3].parent = 0x7f00;
 	end_with(h, r, STORE_ENDED_KILLED);
-	assert_string_equal(harness_text(h->path, "SELECT group_concat(name || step || '=' || "
-						  "value) FROM (SELECT * FROM rtl_metric ORDER BY "
-						  "name, step)"),
+	assert_text(h->path,
+		"SELECT group_concat(name || step || '=' || value) FROM (SELECT * FROM rtl_metric "
+		"ORDER BY name, step)",
 		"loss0=1.5,loss1=0.5,lr0=0.0003");
-	assert_string_equal(harness_text(h->path, "SELECT kind || subject || name FROM rtl_name"),
-		"stream32512compute");
+	assert_text(h->path, "SELECT kind || subject || name FROM rtl_name", "stream32512compute");
 	assert_int_equal(markers(h, "kind = 'mark'"), 2);
 }
 
@@ -173,19 +170,15 @@ STORE_CASE(a_slot_row_equals_a_frame_row)
 	r->queue[0].producer[RTL_Q_dispatched] = 110;
 	r->queue[0].producer[RTL_Q_dropped_recorder_full] = 99;
 	end_with(h, r, STORE_ENDED_KILLED);
-	assert_int_equal(
-		harness_number(h->path,
-			"SELECT count(*) FROM rocpd_op a, rocpd_op b WHERE a.sequenceId = 9 AND "
-			"b.sequenceId = 109 AND b.start - a.start = 100000 AND b.\"end\" - b.start "
-			"= "
-			"a.\"end\" - a.start AND b.submit_ns - a.submit_ns = 100000 AND a.tid = "
-			"b.tid "
-			"AND a.description_id = b.description_id AND a.gpuId = b.gpuId AND a.gridX "
-			"= "
-			"b.gridX AND a.completionSignal = b.completionSignal"),
+	assert_number(h->path,
+		"SELECT count(*) FROM rocpd_op a, rocpd_op b WHERE a.sequenceId = 9 AND "
+		"b.sequenceId = 109 AND b.start - a.start = 100000 AND b.\"end\" - b.start = "
+		"a.\"end\" - a.start AND b.submit_ns - a.submit_ns = 100000 AND a.tid = b.tid AND "
+		"a.description_id = b.description_id AND a.gpuId = b.gpuId AND a.gridX = b.gridX "
+		"AND a.completionSignal = b.completionSignal",
 		1);
 	/* What a dispatch repeats is there once, whichever way it came. */
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_shape"), 1);
+	assert_number(h->path, "SELECT count(*) FROM rtl_shape", 1);
 	assert_int_equal(loss(h, "dropped_recorder_full"), 99);
 }
 
@@ -212,19 +205,18 @@ STORE_CASE(what_its_program_saw_end_is_stored_and_not_outstanding)
 	assert_int_equal(outstanding(h), 0);
 	assert_int_equal(loss(h, "untimed_timestamp_invalid"), 3);
 	assert_int_equal(loss(h, "corrupt_slot"), 0);
-	assert_string_equal(harness_text(h->path, "SELECT group_concat(sequenceId) FROM rocpd_op "
-						  "WHERE start IS NOT NULL"),
-		"0");
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op JOIN rtl_kernel k "
-						 "ON k.id = description_id WHERE k.name = "
-						 "'kernel@0xabc0'"),
+	assert_text(h->path,
+		"SELECT group_concat(sequenceId) FROM rocpd_op WHERE start IS NOT NULL", "0");
+	assert_number(h->path,
+		"SELECT count(*) FROM rocpd_op JOIN rtl_kernel k ON k.id = description_id WHERE "
+		"k.name = 'kernel@0xabc0'",
 		1);
 	/* So that `rtl info --counters` adds up. */
-	assert_int_equal(harness_number(h->path, "SELECT value FROM rtl_counter WHERE queueId = 0 "
-						 "AND name = 'recorded'"),
-		1);
-	assert_int_equal(harness_number(h->path, "SELECT value FROM rtl_counter WHERE queueId = 0 "
-						 "AND name = 'untimed_timestamp_invalid'"),
+	assert_number(h->path,
+		"SELECT value FROM rtl_counter WHERE queueId = 0 AND name = 'recorded'", 1);
+	assert_number(h->path,
+		"SELECT value FROM rtl_counter WHERE queueId = 0 AND name = "
+		"'untimed_timestamp_invalid'",
 		3);
 }
 
@@ -242,7 +234,7 @@ STORE_CASE(frames_of_the_outbox_are_stored_once)
 	r->queue[0].producer[RTL_Q_dispatched] = 36;
 	end_with(h, r, STORE_ENDED_KILLED);
 	assert_int_equal(rows(h), 35);
-	assert_int_equal(harness_number(h->path, "SELECT hw_frame FROM rtl_process"), 4);
+	assert_number(h->path, "SELECT hw_frame FROM rtl_process", 4);
 	/* Raised by a thread that died before it took a slot. */
 	assert_int_equal(account(h, "torn"), 1);
 	assert_int_equal(account(h, "pending"), 0);
@@ -262,11 +254,12 @@ STORE_CASE(everything_can_come_from_the_recorder)
 	r->header.process[RTL_P_queues_created] = 2;
 	end_with(h, r, STORE_ENDED_EXITED);
 	assert_int_equal(rows(h), 10);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op WHERE start = "
-						 "1000000000000 + 10 * (1000 + 100 * sequenceId)"),
+	assert_number(h->path,
+		"SELECT count(*) FROM rocpd_op WHERE start = 1000000000000 + 10 * (1000 + 100 * "
+		"sequenceId)",
 		10);
-	assert_int_equal(harness_number(h->path, "SELECT value FROM rtl_counter WHERE "
-						 "queueId IS NULL AND name = 'queues_created'"),
+	assert_number(h->path,
+		"SELECT value FROM rtl_counter WHERE queueId IS NULL AND name = 'queues_created'",
 		2);
 	assert_int_equal(store_session_close(h->session, 0), 0);
 	harness_wait(h, STORE_CLOSED);
@@ -287,7 +280,7 @@ STORE_CASE(a_torn_last_cell_is_read_from_its_slots)
 	r->queue[0].producer[RTL_Q_dispatched] = 13;
 	end_with(h, r, STORE_ENDED_KILLED);
 	assert_int_equal(rows(h), 13);
-	assert_int_equal(harness_number(h->path, "SELECT hw_frame FROM rtl_process"), 1);
+	assert_number(h->path, "SELECT hw_frame FROM rtl_process", 1);
 	assert_int_equal(loss(h, "corrupt_frames"), 1);
 	assert_int_equal(loss(h, "dropped_malformed"), 0);
 }
@@ -337,10 +330,9 @@ STORE_CASE(an_outstanding_dispatch_has_its_name)
 	r->slot[1].start_tick = 0xabc0;
 	r->queue[0].producer[RTL_Q_dispatched] = 2;
 	end_with(h, r, STORE_ENDED_KILLED);
-	assert_string_equal(
-		harness_text(h->path,
-			"SELECT group_concat(s.string || ' ' || gpuId || ' ' || sequenceId) "
-			"FROM rtl_outstanding o JOIN rocpd_string s ON s.id = o.description_id"),
+	assert_text(h->path,
+		"SELECT group_concat(s.string || ' ' || gpuId || ' ' || sequenceId) FROM "
+		"rtl_outstanding o JOIN rocpd_string s ON s.id = o.description_id",
 		"alpha 3 0,kernel@0xabc0 3 1");
 	assert_int_equal(account(h, "outstanding"), 2);
 	assert_int_equal(account(h, "pending"), 0);
@@ -357,7 +349,7 @@ STORE_CASE(a_slot_without_times_is_untimed)
 	r->slot[1].end_tick = r->slot[1].start_tick - 1;
 	r->queue[0].producer[RTL_Q_dispatched] = 2;
 	end_with(h, r, STORE_ENDED_KILLED);
-	assert_string_equal(harness_text(h->path, "SELECT group_concat(reason) FROM rocpd_op"),
+	assert_text(h->path, "SELECT group_concat(reason) FROM rocpd_op",
 		"untimed_shared,untimed_timestamp_invalid");
 	assert_int_equal(account(h, "untimed"), 2);
 }
@@ -369,8 +361,8 @@ STORE_CASE(a_shim_that_died_early_left_nothing)
 	harness_open(h);
 	memset(r, 0, sizeof(*r));
 	end_with(h, r, STORE_ENDED_KILLED);
-	assert_int_equal(harness_number(h->path, "SELECT drained FROM rtl_process"), 1);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_loss"), 0);
+	assert_number(h->path, "SELECT drained FROM rtl_process", 1);
+	assert_number(h->path, "SELECT count(*) FROM rtl_loss", 0);
 }
 
 /* After a Bye nothing may be left, and nothing is. */
@@ -431,7 +423,7 @@ STORE_CASE(a_living_process_is_not_counted_twice)
 	assert_int_equal(account(h, "outstanding"), 2);
 	assert_int_equal(account(h, "pending"), 0);
 	assert_int_equal(loss(h, "unknown_tail"), -1);
-	assert_string_equal(harness_text(h->path, "SELECT ended FROM rtl_process"), "detached");
+	assert_text(h->path, "SELECT ended FROM rtl_process", "detached");
 }
 
 /* The rings and slots take megabytes, of which a short program has written a page or none. */

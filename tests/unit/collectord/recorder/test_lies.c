@@ -80,8 +80,7 @@ STORE_CASE(a_bad_header_is_not_believed)
 	assert_int_equal(rows(h), 0);
 	assert_int_equal(loss(h, "bad_recorder"), 18);
 	assert_int_equal(loss(h, "unknown_tail"), -18);
-	assert_int_equal(
-		harness_number(h->path, "SELECT count(*) FROM rtl_process WHERE drained = 1"), 0);
+	assert_number(h->path, "SELECT count(*) FROM rtl_process WHERE drained = 1", 0);
 }
 
 /* Lies further in: each costs what it covers, never the daemon. */
@@ -145,7 +144,7 @@ STORE_CASE(a_frame_of_an_impossible_number_is_not_behind_a_gap)
 	r->header.published = number;
 	r->queue[0].producer[RTL_Q_dispatched] = 10;
 	end_with(h, r, STORE_ENDED_KILLED);
-	assert_int_equal(harness_number(h->path, "SELECT hw_frame FROM rtl_process"), 1);
+	assert_number(h->path, "SELECT hw_frame FROM rtl_process", 1);
 	assert_int_equal(loss(h, "missing_frames"), 0);
 	assert_int_equal(rows(h), 10);
 }

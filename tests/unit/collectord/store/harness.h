@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * A store in a folder of its own, its answers, and questions to its files through a connection
- * of our own, as a user's sqlite3 would ask. Tests; asserts through cmocka.
+ * A store in a folder of its own, and its answers. Tests; asserts through cmocka.
  */
 #include "collectord/store/store.h"
+#include "tests/lib/sql.h"
 #include "tests/lib/test.h"
 #include "tests/unit/collectord/store/frames.h"
 
@@ -39,11 +39,6 @@ void harness_open(struct harness *h);
 void harness_send(struct harness *h, struct frames *frames);
 /* Ends the process without a recorder, after a Bye, and closes the session. */
 void harness_close(struct harness *h);
-
-/* First column of the first row. */
-int64_t harness_number(const char *path, const char *sql);
-/* The same as text, "" for NULL; valid until the next call. */
-const char *harness_text(const char *path, const char *sql);
 
 /* The identity holds for every queue, numbers are unique and fit rtl_queue. */
 void harness_check_books(const char *path);

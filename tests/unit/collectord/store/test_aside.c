@@ -205,7 +205,7 @@ static void go_aside(struct harness *h, size_t which)
 		"INCOMPLETE: 400 dispatched, 100 stored, 300 dropped (db_error 300: rank 0 queue "
 		"0), 0 untimed, "
 		"0 outstanding, 3 frames missing, 1 damaged database set aside");
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), EACH);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", EACH);
 	harness_check_books(h->path);
 	h->session = store_session_free(h->session);
 	restart(h);
@@ -328,7 +328,7 @@ STORE_CASE(damage_found_on_the_way_costs_what_was_there)
 		"INCOMPLETE: 600 dispatched, 300 stored, 300 dropped (db_error 300: rank 0 queue "
 		"0), 0 untimed, "
 		"0 outstanding, 3 frames missing, 1 damaged database set aside");
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 3 * EACH);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 3 * EACH);
 	harness_check_books(h->path);
 }
 
@@ -385,16 +385,14 @@ STORE_CASE(a_rank_that_was_said_late_goes_with_its_process)
 	harness_send(h, &f);
 	send(h, 1);
 	harness_wait_commit(h, 1);
-	assert_string_equal(harness_text(h->path, "SELECT rank || ' ' || \"group\" || ' ' || "
-						  "group_rank FROM rtl_process"),
-		"5 77 3");
+	assert_text(h->path,
+		"SELECT rank || ' ' || \"group\" || ' ' || group_rank FROM rtl_process", "5 77 3");
 	damage_scribble(h);
 	send(h, 2);
 	wait_for(h, STORE_SET_ASIDE);
 	wait_commit(h, 2);
-	assert_string_equal(harness_text(h->path, "SELECT rank || ' ' || \"group\" || ' ' || "
-						  "group_rank FROM rtl_process"),
-		"5 77 3");
+	assert_text(h->path,
+		"SELECT rank || ' ' || \"group\" || ' ' || group_rank FROM rtl_process", "5 77 3");
 }
 
 /* A late comer, or the next collector, has to be told the same of a session in another file. */
@@ -409,12 +407,11 @@ STORE_CASE(what_was_asked_of_a_session_goes_with_it)
 	send(h, 2);
 	wait_for(h, STORE_SET_ASIDE);
 	wait_commit(h, 2);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_meta WHERE key LIKE "
-						 "'controls:%' AND value LIKE '%stop 7%'"),
+	assert_number(h->path,
+		"SELECT count(*) FROM rtl_meta WHERE key LIKE 'controls:%' AND value LIKE '%stop "
+		"7%'",
 		1);
-	assert_int_equal(
-		harness_number(h->path, "SELECT count(*) FROM rtl_category WHERE origin = 'user'"),
-		1);
+	assert_number(h->path, "SELECT count(*) FROM rtl_category WHERE origin = 'user'", 1);
 }
 
 /* Index and files of the service: all that lies there is its own. */
@@ -458,10 +455,9 @@ STORE_CASE(a_service_sets_aside_whatever_lies_there)
 	assert_string_equal(h->answer.name, "a");
 	assert_string_equal(h->answer.job, "a");
 	harness_wait(h, STORE_LEFT_DONE);
-	assert_int_equal(
-		harness_number(index,
-			"SELECT count(*) FROM session WHERE database GLOB '*.corrupt-*' AND "
-			"completeness GLOB 'set aside: *' AND NOT complete"),
+	assert_number(index,
+		"SELECT count(*) FROM session WHERE database GLOB '*.corrupt-*' AND completeness "
+		"GLOB 'set aside: *' AND NOT complete",
 		1);
 	/* A session that is opened later continues under the same name, and its end says what is
 	 * missing. */
@@ -472,7 +468,7 @@ STORE_CASE(a_service_sets_aside_whatever_lies_there)
 	harness_wait_commit(h, 2);
 	harness_close(h);
 	assert_non_null(strstr(h->answer.text, "1 damaged database set aside"));
-	assert_int_equal(harness_number(index, "SELECT count(*) FROM session"), 2);
+	assert_number(index, "SELECT count(*) FROM session", 2);
 }
 
 /* Beside the writer, so that a log stays. An older rtl's: a writer would note its own schema. */
@@ -514,8 +510,7 @@ STORE_CASE(what_another_boot_left_damaged_goes_aside_as_it_is)
 	harness_open_process(h, 1, 0);
 	send(h, 1);
 	harness_wait_commit(h, 1);
-	page = harness_number(
-		h->path, "SELECT rootpage FROM sqlite_schema WHERE name = 'rtl_clock'");
+	page = sql_number(h->path, "SELECT rootpage FROM sqlite_schema WHERE name = 'rtl_clock'");
 	move_to_another_boot(h, &db);
 	open_service(h, index);
 	sqlite3_close(db);
@@ -561,7 +556,7 @@ STORE_CASE(a_damaged_index_is_made_anew)
 	harness_wait(h, STORE_LEFT_SESSION);
 	assert_string_equal(h->answer.name, "open");
 	harness_wait(h, STORE_LEFT_DONE);
-	assert_string_equal(harness_text(index, "SELECT name FROM session"), "closed");
+	assert_text(index, "SELECT name FROM session", "closed");
 }
 
 /* The collector died between two renames: the log must not meet a database that it is not of. */

@@ -68,9 +68,7 @@ STORE_CASE(figures_beyond_any_sum)
 	/* Fails on DEGRADED: the session closes, and at the first try. */
 	harness_close(h);
 	assert_false(h->answer.complete);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_session WHERE "
-						 "end_ns IS NOT NULL"),
-		1);
+	assert_number(h->path, "SELECT count(*) FROM rtl_session WHERE end_ns IS NOT NULL", 1);
 }
 
 static void fill_queue(struct harness *h)
@@ -203,12 +201,10 @@ STORE_CASE(opened_behind_a_close)
 	wait_counting(h, STORE_OPENED, &second, STORE_ROOM);
 	assert_int_equal(store_flush(h->store, STORE_EVERYBODY, h), 0);
 	wait_counting(h, STORE_FLUSHED, h, STORE_ROOM);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_session WHERE "
-						 "end_ns IS NULL"),
-		1);
+	assert_number(h->path, "SELECT count(*) FROM rtl_session WHERE end_ns IS NULL", 1);
 	assert_int_equal(store_session_close(again, 0), 0);
 	wait_counting(h, STORE_CLOSED, &second, STORE_ROOM);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 100000);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 100000);
 }
 
 STORE_CASE(cells_at_odd_places)
@@ -222,9 +218,7 @@ STORE_CASE(cells_at_odd_places)
 		store_process_end(h->process, hand_recorder_memfd(r), STORE_ENDED_KILLED, -1), 0);
 	free(r);
 	harness_wait(h, STORE_PROCESS_ENDED);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_loss WHERE "
-						 "reason = 'bad_recorder'"),
-		1);
+	assert_number(h->path, "SELECT count(*) FROM rtl_loss WHERE reason = 'bad_recorder'", 1);
 }
 
 /* Thousands of processes may come and go in a session. */
@@ -294,14 +288,12 @@ STORE_CASE(recordings_beyond_their_number)
 			send_recordings(h, i, FRAME_RECORDS_MAX);
 	assert_int_equal(store_flush(h->store, STORE_EVERYBODY, h), 0);
 	harness_wait(h, STORE_FLUSHED);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_recording WHERE "
-						 "to_ns = from_ns + 1000"),
+	assert_number(h->path, "SELECT count(*) FROM rtl_recording WHERE to_ns = from_ns + 1000",
 		RECORDINGS_MAX);
 	send_recordings(h, RECORDINGS_MAX, 1);
 	harness_wait(h, STORE_BAD_FRAME);
 	harness_close(h);
-	assert_int_equal(
-		harness_number(h->path, "SELECT count(*) FROM rtl_recording"), RECORDINGS_MAX);
+	assert_number(h->path, "SELECT count(*) FROM rtl_recording", RECORDINGS_MAX);
 }
 
 #define TEXT_BYTES 6000
@@ -338,8 +330,8 @@ STORE_CASE(texts_do_not_pile_up)
 	wait_counting(h, STORE_RECOVERED, NULL, STORE_RECOVERED);
 	assert_int_equal(store_flush(h->store, STORE_EVERYBODY, &db), 0);
 	wait_counting(h, STORE_FLUSHED, &db, STORE_FLUSHED);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_meta WHERE key GLOB "
-						 "'controls*' AND value GLOB '* 1999'"),
+	assert_number(h->path,
+		"SELECT count(*) FROM rtl_meta WHERE key GLOB 'controls*' AND value GLOB '* 1999'",
 		1);
 }
 

@@ -105,10 +105,9 @@ STORE_CASE(many_sessions_share_one_sum)
 		feed_one(h, many[i].process);
 	fed = sqlite3_memory_used();
 	snprintf(path, sizeof(path), "%s/many-%u.db", h->dir, SESSIONS - 1);
-	assert_int_equal(
-		harness_number(path, "SELECT count(*) FROM rtl_dispatch"), FRAMES_EACH * ROWS_EACH);
+	assert_number(path, "SELECT count(*) FROM rtl_dispatch", FRAMES_EACH * ROWS_EACH);
 	/* Else the test is of nothing. */
-	assert_true(SESSIONS * harness_number(path, "SELECT count(*) * 30 FROM rtl_dispatch") >
+	assert_true(SESSIONS * sql_number(path, "SELECT count(*) * 30 FROM rtl_dispatch") >
 		    STORE_CACHE_BYTES_MAX + SLACK_BYTES);
 	print_message("%u sessions: %lld KiB after they were opened, %lld with rows\n", SESSIONS,
 		opened >> 10, fed >> 10);

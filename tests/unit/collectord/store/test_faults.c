@@ -104,10 +104,9 @@ static void second_life(struct harness *h, uint64_t acked)
 
 static void check_file(struct harness *h)
 {
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), FRAMES * EACH);
-	assert_int_equal(harness_number(h->path, "SELECT count(DISTINCT sequenceId) FROM rocpd_op"),
-		FRAMES * EACH);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_process"), 1);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", FRAMES * EACH);
+	assert_number(h->path, "SELECT count(DISTINCT sequenceId) FROM rocpd_op", FRAMES * EACH);
+	assert_number(h->path, "SELECT count(*) FROM rtl_process", 1);
 	harness_check_books(h->path);
 }
 
@@ -142,7 +141,7 @@ STORE_CASE(killed_where_another_files_log_lay)
 	snprintf(log, sizeof(log), "%s-wal", h->path);
 	assert_int_equal(access(log, F_OK), 0);
 	assert_int_equal(first_life(h, "file_made"), 0);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_session"), 0);
+	assert_number(h->path, "SELECT count(*) FROM rtl_session", 0);
 	second_life(h, 0);
 	check_file(h);
 }
@@ -173,7 +172,7 @@ STORE_CASE(killed_in_the_last_checkpoint)
 	store_session_close(h->session, 0);
 	harness_wait(h, STORE_CLOSED);
 	assert_string_equal(h->answer.text, "complete: 2000 dispatched, 2000 stored");
-	assert_string_equal(harness_text(h->path, "PRAGMA journal_mode"), "delete");
+	assert_text(h->path, "PRAGMA journal_mode", "delete");
 	check_file(h);
 }
 
@@ -184,9 +183,8 @@ STORE_CASE(killed_in_the_last_checkpoint_and_no_process_reconnects)
 	assert_int_equal(store_recover(h->store, h->path), 0);
 	harness_wait(h, STORE_LEFT_DONE);
 	/* The file is sealed and closed in the same turn, as no process reads it. */
-	assert_string_equal(harness_text(h->path, "PRAGMA journal_mode"), "delete");
-	assert_int_equal(
-		harness_number(h->path, "SELECT value FROM rtl_meta WHERE key = 'complete'"), 1);
+	assert_text(h->path, "PRAGMA journal_mode", "delete");
+	assert_number(h->path, "SELECT value FROM rtl_meta WHERE key = 'complete'", 1);
 	check_file(h);
 }
 
@@ -217,9 +215,9 @@ STORE_CASE(killed_between_slices)
 	assert_int_equal(store_new(&config, &h->store), 0);
 	harness_open_session(h, STORE_RESUME);
 	harness_open_process(h, 1, 0);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 0);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 0);
 	store_process_end(h->process, fd, STORE_ENDED_KILLED, -1);
 	harness_wait(h, STORE_PROCESS_ENDED);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), slots);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", slots);
 	harness_check_books(h->path);
 }

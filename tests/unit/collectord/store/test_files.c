@@ -40,17 +40,16 @@ STORE_CASE(a_restarted_collector_goes_on)
 	harness_open(h);
 	send_ten(h, 1, 0);
 	restart(h);
-	assert_string_equal(
-		harness_text(h->path, "SELECT coalesce(end_ns, 'open') FROM rtl_session"), "open");
+	assert_text(h->path, "SELECT coalesce(end_ns, 'open') FROM rtl_session", "open");
 	harness_open_session(h, STORE_RESUME);
 	harness_open_process(h, 1, 0);
 	assert_int_equal(h->answer.frame, 1);
 	assert_int_equal(h->answer.process_id, 1);
 	send_ten(h, 2, 10);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 20);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_shape"), 1);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_process"), 1);
-	assert_int_equal(harness_number(h->path, "SELECT stored FROM rtl_queue"), 20);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 20);
+	assert_number(h->path, "SELECT count(*) FROM rtl_shape", 1);
+	assert_number(h->path, "SELECT count(*) FROM rtl_process", 1);
+	assert_number(h->path, "SELECT stored FROM rtl_queue", 20);
 	harness_check_books(h->path);
 	harness_close(h);
 	assert_string_equal(h->answer.text, "complete: 20 dispatched, 20 stored");
@@ -71,13 +70,12 @@ STORE_CASE(a_process_that_never_reconnects_has_an_unknown_tail)
 	assert_int_equal(store_session_close(h->session, 0), 0);
 	harness_wait(h, STORE_CLOSED);
 	assert_non_null(strstr(h->answer.text, "1 process with an unknown tail"));
-	assert_string_equal(
-		harness_text(h->path, "SELECT ended || drained FROM rtl_process"), "unknown0");
+	assert_text(h->path, "SELECT ended || drained FROM rtl_process", "unknown0");
 	/* Lost since its books were last written. */
-	assert_int_equal(harness_number(h->path,
-				 "SELECT count(*) FROM rtl_loss_interval l JOIN rtl_process p ON "
-				 "p.id = l.process_id WHERE l.reason = 'unknown_tail' AND "
-				 "l.from_ns = p.counted_ns AND l.to_ns >= l.from_ns"),
+	assert_number(h->path,
+		"SELECT count(*) FROM rtl_loss_interval l JOIN rtl_process p ON p.id = "
+		"l.process_id WHERE l.reason = 'unknown_tail' AND l.from_ns = p.counted_ns AND "
+		"l.to_ns >= l.from_ns",
 		1);
 	/* Late, but alive: nothing is unknown any more. */
 	store_session_free(h->session);
@@ -103,7 +101,7 @@ STORE_CASE(a_process_read_to_its_end_does_not_come_back)
 		0);
 	harness_wait(h, STORE_PROCESS_FAILED);
 	assert_string_equal(h->answer.text, "this process was read to its end already");
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_process"), 1);
+	assert_number(h->path, "SELECT count(*) FROM rtl_process", 1);
 }
 
 static void try_open(struct harness *h, const char *path, enum store_create create)
@@ -158,9 +156,8 @@ STORE_CASE(nothing_is_overwritten)
 	try_open(h, other, STORE_RESUME);
 	harness_wait(h, STORE_FAILED);
 	assert_non_null(strstr(h->answer.text, "not a database of rtl"));
-	assert_string_equal(
-		harness_text(other, "SELECT group_concat(name) FROM sqlite_master"), "t");
-	assert_string_equal(harness_text(other, "PRAGMA journal_mode"), "delete");
+	assert_text(other, "SELECT group_concat(name) FROM sqlite_master", "t");
+	assert_text(other, "PRAGMA journal_mode", "delete");
 
 	snprintf(target, sizeof(target), "%s/link.db", h->dir);
 	assert_int_equal(symlink(other, target), 0);
@@ -193,8 +190,8 @@ STORE_CASE(a_newer_schema_is_not_written)
 	snprintf(aside, sizeof(aside), "%s", strstr(h->answer.text, "it is /") + strlen("it is "));
 	*strchr(aside, ' ') = 0;
 	harness_wait(h, STORE_OPENED);
-	assert_int_equal(harness_number(aside, "PRAGMA user_version"), SCHEMA_VERSION + 1);
-	assert_int_equal(harness_number(h->path, "PRAGMA user_version"), SCHEMA_VERSION);
+	assert_number(aside, "PRAGMA user_version", SCHEMA_VERSION + 1);
+	assert_number(h->path, "PRAGMA user_version", SCHEMA_VERSION);
 }
 
 STORE_CASE(sessions_can_share_a_file)
@@ -214,16 +211,14 @@ STORE_CASE(sessions_can_share_a_file)
 	harness_close(h);
 	assert_string_equal(h->answer.text, "complete: 10 dispatched, 10 stored");
 	/* The file as a whole is not complete: another session still writes. */
-	assert_int_equal(
-		harness_number(h->path, "SELECT value FROM rtl_meta WHERE key='complete'"), 0);
+	assert_number(h->path, "SELECT value FROM rtl_meta WHERE key='complete'", 0);
 	h->session = first;
 	h->process = process;
 	send_ten(h, 2, 10);
 	harness_close(h);
-	assert_int_equal(
-		harness_number(h->path, "SELECT value FROM rtl_meta WHERE key='complete'"), 1);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 30);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_session"), 2);
+	assert_number(h->path, "SELECT value FROM rtl_meta WHERE key='complete'", 1);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 30);
+	assert_number(h->path, "SELECT count(*) FROM rtl_session", 2);
 	harness_check_books(h->path);
 }
 
@@ -258,10 +253,10 @@ STORE_CASE(a_session_is_continued_only_by_its_owner_and_job)
 			assert_string_equal(h->answer.name, names[i]);
 			close_it(h); /* a late session continues that of its owner */
 		}
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_session"), 3);
-	assert_string_equal(harness_text(h->path, "SELECT group_concat((uid - (SELECT uid FROM "
-						  "rtl_session WHERE id = 1)) || job) FROM "
-						  "(SELECT * FROM rtl_session ORDER BY id)"),
+	assert_number(h->path, "SELECT count(*) FROM rtl_session", 3);
+	assert_text(h->path,
+		"SELECT group_concat((uid - (SELECT uid FROM rtl_session WHERE id = 1)) || job) "
+		"FROM (SELECT * FROM rtl_session ORDER BY id)",
 		"01,11,02");
 }
 
@@ -281,7 +276,7 @@ STORE_CASE(a_reader_does_not_stop_the_close)
 	assert_string_equal(h->answer.text, "complete: 10 dispatched, 10 stored");
 	sqlite3_finalize(statement);
 	sqlite3_close(db);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 10);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 10);
 }
 
 /* All is committed then, though the file may yet have to be made one. */
@@ -304,7 +299,7 @@ STORE_CASE(a_reader_does_not_make_a_flush_fail)
 	assert_int_equal(store_flush(h->store, STORE_EVERYBODY, h), 0);
 	harness_wait(h, STORE_FLUSHED);
 	assert_int_equal(h->answer.error, 0);
-	assert_int_equal(harness_number(h->path, "SELECT count(end_ns) FROM rtl_session"), 1);
+	assert_number(h->path, "SELECT count(end_ns) FROM rtl_session", 1);
 	sqlite3_finalize(statement);
 	sqlite3_close(db);
 	harness_wait(h, STORE_CLOSED);
@@ -484,12 +479,11 @@ STORE_CASE(the_index_lists_every_session)
 	h->store = store_free(h->store);
 	assert_int_equal(store_new(&config, &h->store), 0);
 	harness_open(h);
-	assert_string_equal(harness_text(index, "SELECT name || complete || "
-						"coalesce(end_realtime_ns, 'open') FROM session"),
+	assert_text(index,
+		"SELECT name || complete || coalesce(end_realtime_ns, 'open') FROM session",
 		"job0open");
 	harness_close(h);
-	assert_string_equal(
-		harness_text(index, "SELECT database || complete || completeness FROM session"),
+	assert_text(index, "SELECT database || complete || completeness FROM session",
 		strcat(strcpy((char[256]){0}, h->path), "1complete: 0 dispatched, 0 stored"));
 }
 
@@ -521,7 +515,7 @@ static void run_out_of_disk(void **state)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 	harness_wait_commit(h, 3);
 	harness_wait(h, STORE_RECOVERED);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 2010);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 2010);
 	harness_check_books(h->path);
 	harness_close(h);
 	assert_string_equal(h->answer.text, "complete: 2010 dispatched, 2010 stored");

@@ -331,9 +331,9 @@ static void check_truth(struct harness *h)
 	};
 
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-		if (harness_number(h->path, none[i]))
+		if (sql_number(h->path, none[i]))
 			fail_msg("not 0: %s", none[i]);
-	assert_string_equal(harness_text(h->path, "PRAGMA integrity_check"), "ok");
+	assert_text(h->path, "PRAGMA integrity_check", "ok");
 }
 
 STORE_CASE(liars_harm_only_themselves)
@@ -351,20 +351,21 @@ STORE_CASE(liars_harm_only_themselves)
 	peer_add_dispatches(&f, 1, 1, 0, 100);
 	harness_send(h, &f);
 	harness_wait_commit(h, 1);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op WHERE process_id = "
-						 "(SELECT max(id) FROM rtl_process)"),
+	assert_number(h->path,
+		"SELECT count(*) FROM rocpd_op WHERE process_id = (SELECT max(id) FROM "
+		"rtl_process)",
 		100);
 	/* Some of it was believed, some refused: else the test tests nothing. */
-	assert_true(harness_number(h->path, "SELECT count(*) FROM rocpd_op") > 2000);
-	assert_true(harness_number(h->path, "SELECT sum(count) FROM rtl_loss WHERE "
-					    "reason = 'corrupt_frames'") > 20);
-	assert_true(harness_number(h->path, "SELECT count(*) FROM rtl_loss WHERE "
-					    "reason = 'bad_recorder'") > 5);
-	assert_true(harness_number(h->path, "SELECT count(*) FROM rtl_host_call") > 400);
-	assert_true(harness_number(h->path, "SELECT count(*) FROM rtl_collective") > 200);
-	assert_true(harness_number(h->path, "SELECT count(*) FROM rtl_copy") > 200);
-	assert_true(harness_number(h->path, "SELECT count(*) FROM rtl_marker") > 200);
-	assert_true(harness_number(h->path, "SELECT count(*) FROM rtl_metric") > 20);
+	assert_true(sql_number(h->path, "SELECT count(*) FROM rocpd_op") > 2000);
+	assert_true(sql_number(h->path, "SELECT sum(count) FROM rtl_loss WHERE "
+					"reason = 'corrupt_frames'") > 20);
+	assert_true(sql_number(h->path, "SELECT count(*) FROM rtl_loss WHERE "
+					"reason = 'bad_recorder'") > 5);
+	assert_true(sql_number(h->path, "SELECT count(*) FROM rtl_host_call") > 400);
+	assert_true(sql_number(h->path, "SELECT count(*) FROM rtl_collective") > 200);
+	assert_true(sql_number(h->path, "SELECT count(*) FROM rtl_copy") > 200);
+	assert_true(sql_number(h->path, "SELECT count(*) FROM rtl_marker") > 200);
+	assert_true(sql_number(h->path, "SELECT count(*) FROM rtl_metric") > 20);
 }
 
 /* What a file's schema and values may do to the collector. */

@@ -67,12 +67,9 @@ static void add_counters(struct frames *f, uint64_t of_queue, uint64_t of_proces
 
 static void check_counters(struct harness *h, uint64_t of_queue, uint64_t of_process)
 {
-	assert_int_equal(
-		harness_number(h->path, "SELECT dispatched FROM rtl_queue WHERE queueId = 0"),
-		of_queue);
-	assert_int_equal(harness_number(h->path, "SELECT value FROM rtl_counter WHERE "
-						 "name = 'queues_created'"),
-		of_process);
+	assert_number(h->path, "SELECT dispatched FROM rtl_queue WHERE queueId = 0", of_queue);
+	assert_number(
+		h->path, "SELECT value FROM rtl_counter WHERE name = 'queues_created'", of_process);
 }
 
 /* What is greater is not believed; the peer goes on. */
@@ -118,7 +115,7 @@ static void add_restarts(struct frames *f, uint64_t first, uint64_t n)
 
 static int64_t clock_rows(struct harness *h)
 {
-	return harness_number(h->path, "SELECT count(*) FROM rtl_clock");
+	return sql_number(h->path, "SELECT count(*) FROM rtl_clock");
 }
 
 /* They are no records, for which there are quotas. What is not kept is counted all the same. */
@@ -139,8 +136,7 @@ STORE_CASE(anchors_of_a_gpu)
 	/* However long that took: it was no time for each of them. */
 	most = 50 * CLOCK_ROWS_MAX;
 	assert_in_range(clock_rows(h), CLOCK_ROWS_MAX, most);
-	assert_int_equal(harness_number(h->path, "SELECT anchors FROM rtl_clock_check"),
-		100 * CLOCK_ROWS_MAX);
+	assert_number(h->path, "SELECT anchors FROM rtl_clock_check", 100 * CLOCK_ROWS_MAX);
 }
 
 STORE_CASE(metrics_of_a_mark)
@@ -156,10 +152,8 @@ STORE_CASE(metrics_of_a_mark)
 	peer_add_marker(&f, 1, RTL_MARKER_MARK);
 	harness_send(h, &f);
 	harness_wait_commit(h, 1);
-	assert_int_equal(
-		harness_number(h->path, "SELECT count(*) FROM rtl_metric"), METRIC_PAIRS_MAX);
-	assert_int_equal(
-		harness_number(h->path, "SELECT max(value) FROM rtl_metric"), METRIC_PAIRS_MAX - 1);
+	assert_number(h->path, "SELECT count(*) FROM rtl_metric", METRIC_PAIRS_MAX);
+	assert_number(h->path, "SELECT max(value) FROM rtl_metric", METRIC_PAIRS_MAX - 1);
 }
 
 STORE_CASE(the_command_of_a_session_is_cut)
@@ -175,8 +169,7 @@ STORE_CASE(the_command_of_a_session_is_cut)
 	command[sizeof(command) - 1] = 0;
 	assert_int_equal(store_session_open(h->store, &params, h, &h->session), 0);
 	harness_wait(h, STORE_OPENED);
-	assert_int_equal(harness_number(h->path, "SELECT length(command) FROM rtl_session"),
-		COMMAND_BYTES_MAX);
+	assert_number(h->path, "SELECT length(command) FROM rtl_session", COMMAND_BYTES_MAX);
 }
 
 static void look_at(struct harness *h, int memfd)
@@ -219,12 +212,10 @@ STORE_CASE(dispatches_in_flight_of_a_queue)
 	free(slots);
 	free(r);
 	look_at(h, fd);
-	assert_string_equal(
-		harness_text(h->path, "SELECT group_concat(text) FROM (SELECT queueId || "
-				      "': ' || count(*) || ' ' || min(sequenceId) || "
-				      "'-' || max(sequenceId) || ' ' || max(behind) || "
-				      "'-' || min(behind) AS text FROM rtl_in_flight "
-				      "GROUP BY queueId ORDER BY queueId)"),
+	assert_text(h->path,
+		"SELECT group_concat(text) FROM (SELECT queueId || ': ' || count(*) || ' ' || "
+		"min(sequenceId) || '-' || max(sequenceId) || ' ' || max(behind) || '-' || "
+		"min(behind) AS text FROM rtl_in_flight GROUP BY queueId ORDER BY queueId)",
 		"0: 16 0-15 47-32,1: 16 0-15 47-32");
 	assert_int_equal(IN_FLIGHT_ROWS_MAX, 16);
 }
@@ -263,9 +254,8 @@ STORE_CASE(dispatches_in_flight_of_many_queues)
 	free(both);
 	free(r);
 	look_at(h, fd);
-	assert_string_equal(
-		harness_text(h->path,
-			"SELECT count(*) || ' of ' || count(DISTINCT queueId) || ' ' || "
-			"max(sequenceId) || ' ' || max(behind) FROM rtl_in_flight"),
+	assert_text(h->path,
+		"SELECT count(*) || ' of ' || count(DISTINCT queueId) || ' ' || max(sequenceId) || "
+		"' ' || max(behind) FROM rtl_in_flight",
 		"1024 of 256 3 7");
 }

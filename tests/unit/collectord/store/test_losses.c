@@ -68,7 +68,7 @@ static void save(struct world *w)
 
 static int64_t number(struct world *w, const char *sql)
 {
-	return harness_number(w->h->path, sql);
+	return sql_number(w->h->path, sql);
 }
 
 STORE_CASE(what_adjoins_is_one_interval)
@@ -83,15 +83,13 @@ STORE_CASE(what_adjoins_is_one_interval)
 	assert_int_equal(number(&w, INTERVALS), 1);
 	note(&w, 10, 20, 21);
 	save(&w);
-	assert_string_equal(
-		harness_text(w.h->path,
-			"SELECT group_concat(printf('%d %d %d-%d %d-%d', queueId, count, "
-			"from_ns / 1000000000, to_ns / 1000000000, first_seq, last_seq)) "
-			"FROM rtl_loss_interval"),
+	assert_text(w.h->path,
+		"SELECT group_concat(printf('%d %d %d-%d %d-%d', queueId, count, from_ns / "
+		"1000000000, to_ns / 1000000000, first_seq, last_seq)) FROM rtl_loss_interval",
 		"4 9 10-13 10-13,4 1 20-21 20-21");
-	assert_string_equal(
-		harness_text(w.h->path, "SELECT printf('%d %d-%d', count, from_ns / 1000000000, "
-					"to_ns / 1000000000) FROM rtl_loss"),
+	assert_text(w.h->path,
+		"SELECT printf('%d %d-%d', count, from_ns / 1000000000, to_ns / 1000000000) FROM "
+		"rtl_loss",
 		"10 10-21");
 	close_world(&w);
 }
@@ -171,26 +169,25 @@ STORE_CASE(increments_lie_between_two_readings)
 	send_counters(h, now_ns, 49, 200, 7);
 	send_counters(h, now_ns, 30, 300, 7);
 	send_counters(h, now_ns, 29, 400, 9);
-	assert_int_equal(harness_number(h->path, INTERVALS), 2);
+	assert_number(h->path, INTERVALS, 2);
 	snprintf(sql, sizeof(sql),
 		"SELECT group_concat(printf('%%d %%d %%d-%%d r%%dg%%dq%%d', (%llu - from_ns) / "
 		"1000000000, count, first_seq, last_seq, rank, gpuId, queueId)) "
 		"FROM rtl_loss_interval",
 		(unsigned long long)now_ns);
-	assert_string_equal(harness_text(h->path, sql), "50 7 99-199 r0g3q0,30 2 299-399 r0g3q0");
+	assert_text(h->path, sql, "50 7 99-199 r0g3q0,30 2 299-399 r0g3q0");
 	/* A new collector goes on where this one was. */
 	store_free(h->store);
 	assert_int_equal(store_new(&(struct store_config){0}, &h->store), 0);
 	harness_open_session(h, STORE_RESUME);
 	harness_open_process(h, 1, 0);
 	send_counters(h, now_ns, 10, 400, 9);
-	assert_int_equal(harness_number(h->path, INTERVALS), 2);
+	assert_number(h->path, INTERVALS, 2);
 	send_counters(h, now_ns, 8, 500, 10);
-	assert_int_equal(harness_number(h->path, INTERVALS), 3);
+	assert_number(h->path, INTERVALS, 3);
 	harness_close(h);
-	assert_int_equal(
-		harness_number(h->path, "SELECT sum(count) FROM rtl_loss_interval WHERE reason = "
-					"'dropped_recorder_full'"),
+	assert_number(h->path,
+		"SELECT sum(count) FROM rtl_loss_interval WHERE reason = 'dropped_recorder_full'",
 		10);
 	assert_non_null(strstr(h->answer.text, "10 dropped (recorder_full 10: rank 0 queue 0, "));
 	harness_check_books(h->path);
@@ -249,12 +246,10 @@ STORE_CASE(losses_of_before_are_kept)
 	harness_open_process(h, 1, 0);
 	send_counters(h, clock_boottime_ns(), 0, 200, 8);
 	harness_close(h);
-	assert_int_equal(harness_number(h->path, "SELECT count FROM rtl_loss WHERE reason = "
-						 "'dropped_recorder_full'"),
-		8);
-	assert_string_equal(
-		harness_text(h->path, "SELECT count || ' ' || from_ns || ' ' || "
-				      "coalesce(queueId, 'none') FROM rtl_loss_interval "
-				      "WHERE reason = 'untimed_early'"),
+	assert_number(
+		h->path, "SELECT count FROM rtl_loss WHERE reason = 'dropped_recorder_full'", 8);
+	assert_text(h->path,
+		"SELECT count || ' ' || from_ns || ' ' || coalesce(queueId, 'none') FROM "
+		"rtl_loss_interval WHERE reason = 'untimed_early'",
 		"3 5 none");
 }

@@ -27,9 +27,7 @@ static void without_the(struct harness *h, uint64_t n, uint64_t so_many)
 	fault_malloc_set(0, 0);
 	assert_true(h->answer.complete);
 	life_check(h);
-	assert_string_equal(
-		harness_text(h->path, "SELECT value FROM rtl_meta WHERE key = 'completeness'"),
-		COMPLETE);
+	assert_text(h->path, "SELECT value FROM rtl_meta WHERE key = 'completeness'", COMPLETE);
 	life_forget(h);
 }
 
@@ -148,8 +146,7 @@ static uint64_t drain_without_the(struct harness *h, uint64_t n)
 	assert_int_equal(store_session_close(h->session, 0), 0);
 	assert_int_equal(life_wait(h), STORE_CLOSED);
 	h->session = store_session_free(h->session);
-	assert_string_equal(
-		harness_text(h->path, "SELECT value FROM rtl_meta WHERE key = 'completeness'"),
+	assert_text(h->path, "SELECT value FROM rtl_meta WHERE key = 'completeness'",
 		"complete: 1 dispatched, 1 stored");
 	life_forget(h);
 	return count;

@@ -78,12 +78,12 @@ static void check(struct harness *h, uint64_t at, uint64_t seed)
 	fault_vfs_set(&none);
 	is_complete = end_it(h);
 	life_check(h);
-	rows = harness_number(h->path, "SELECT count(*) FROM rocpd_op");
+	rows = sql_number(h->path, "SELECT count(*) FROM rocpd_op");
 	if (is_complete && rows != LIFE_FRAMES * LIFE_EACH &&
-		harness_number(h->path, "SELECT count(*) FROM rtl_process"))
+		sql_number(h->path, "SELECT count(*) FROM rtl_process"))
 		fail_msg("operation %lu, seed %lu: complete with %ld rows", (unsigned long)at,
 			(unsigned long)seed, (long)rows);
-	assert_string_equal(harness_text(h->path, "PRAGMA journal_mode"), "delete");
+	assert_text(h->path, "PRAGMA journal_mode", "delete");
 	life_forget(h);
 }
 

@@ -80,8 +80,7 @@ STORE_CASE(a_job_leaves_the_files_of_others_alone)
 	snprintf(first, sizeof(first), "%s", h->answer.database);
 	assert_int_equal(store_session_close(h->session, 0), 0);
 	harness_wait(h, STORE_CLOSED);
-	assert_int_equal(
-		harness_number(first, "SELECT value FROM rtl_meta WHERE key = 'complete'"), 1);
+	assert_number(first, "SELECT value FROM rtl_meta WHERE key = 'complete'", 1);
 	bytes = read_whole(first, &before);
 	params.job = "2";
 	assert_int_equal(store_session_open(h->store, &params, h, &h->session), 0);
@@ -228,8 +227,7 @@ STORE_CASE(a_job_opens_however_many_of_its_sessions_are_closed)
 	(void)come_and_go(h, &params);
 	assert_string_equal(h->answer.name, name);
 	snprintf(index, sizeof(index), "%s/index.db", h->dir);
-	assert_int_equal(harness_number(index, "SELECT count(*) FROM session WHERE "
-					       "end_realtime_ns IS NOT NULL"),
+	assert_number(index, "SELECT count(*) FROM session WHERE end_realtime_ns IS NOT NULL",
 		MANY + 2 * FEW - 8 + 2);
 }
 
@@ -238,7 +236,7 @@ static int64_t open_by_index(const struct harness *h)
 	char index[96];
 
 	snprintf(index, sizeof(index), "%s/index.db", h->dir);
-	return harness_number(index, "SELECT count(*) FROM session WHERE end_realtime_ns IS NULL");
+	return sql_number(index, "SELECT count(*) FROM session WHERE end_realtime_ns IS NULL");
 }
 
 /* Rows of the index, all begun later than the real one: open, of files that are not there. */
@@ -342,8 +340,7 @@ STORE_CASE(a_session_that_its_file_does_not_know_ends)
 	start_service(h);
 	assert_int_equal(store_recover(h->store, NULL), 0);
 	harness_wait(h, STORE_LEFT_DONE);
-	assert_int_equal(
-		harness_number(path, "SELECT count FROM rtl_loss WHERE reason = 'logs_cut'"), 1);
+	assert_number(path, "SELECT count FROM rtl_loss WHERE reason = 'logs_cut'", 1);
 }
 
 /* The store's thread has done once what it does between commands. */
@@ -437,7 +434,7 @@ STORE_CASE(a_store_that_was_moved_is_weighed_where_it_is)
 	harness_wait(h, STORE_LEFT_DONE);
 	go_round(h);
 	h->store = store_free(h->store);
-	assert_true(harness_number(index, "SELECT bytes FROM session") > 0);
+	assert_true(sql_number(index, "SELECT bytes FROM session") > 0);
 }
 
 static int elsewhere(sqlite3 *db)
@@ -479,8 +476,8 @@ STORE_CASE(a_store_that_was_moved_is_settled_when_it_can_be)
 		assert_true(time(NULL) < deadline);
 	sqlite3_close(db);
 	h->store = store_free(h->store);
-	assert_int_equal(harness_number(index, "SELECT count(*) FROM session"), 1);
-	assert_int_equal(harness_number(index, "SELECT count(*) FROM removed"), 0);
+	assert_number(index, "SELECT count(*) FROM session", 1);
+	assert_number(index, "SELECT count(*) FROM removed", 0);
 }
 
 /* ---- an owner that locks files it may read ------------------------------------------------ */

@@ -62,8 +62,8 @@ HAND_CASE(a_drain_under_way_is_not_given_up)
 	rounds_until_over(hand, &t);
 	assert_int_equal(t.process->given_up, 0);
 	assert_int_equal(t.session->database->trouble, 0);
-	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rocpd_op"), SLOTS);
-	assert_int_equal(harness_number(t.path, "SELECT sum(dropped) FROM rtl_account"), 0);
+	assert_number(t.path, "SELECT count(*) FROM rocpd_op", SLOTS);
+	assert_number(t.path, "SELECT sum(dropped) FROM rtl_account", 0);
 	harness_check_books(t.path);
 }
 
@@ -87,7 +87,7 @@ HAND_CASE(a_wait_begins_with_the_trouble)
 	assert_int_equal(t.process->given_up, -EIO);
 	database->not_before_ns = 0;
 	rounds_until_over(hand, &t);
-	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rocpd_op"), 0);
+	assert_number(t.path, "SELECT count(*) FROM rocpd_op", 0);
 }
 
 /* ---- what a session waits for to be opened -----------------------------------------------------
@@ -117,7 +117,7 @@ HAND_CASE(a_session_waits_for_its_file_alone)
 	for (unsigned i = 0; !same.session->database && i < ROUNDS_MAX; i++)
 		turns_round(&hand->store);
 	assert_ptr_equal(same.session->database, dead.session->database);
-	assert_int_equal(harness_number(dead.path, "SELECT count(*) FROM rocpd_op"), SLOTS);
+	assert_number(dead.path, "SELECT count(*) FROM rocpd_op", SLOTS);
 }
 
 static struct store_session *ask_in_folder(struct hand *hand, const char *job)
@@ -210,8 +210,8 @@ HAND_CASE(a_session_closes_in_steps)
 	while (t.session->database)
 		round_beside(hand, &other, ++rounds);
 	assert_int_equal(rounds, CLOSE_INDEX - CLOSE_ROWS + 1);
-	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rocpd_op"), 10);
-	assert_string_equal(harness_text(t.path, "PRAGMA journal_mode"), "delete");
+	assert_number(t.path, "SELECT count(*) FROM rocpd_op", 10);
+	assert_text(t.path, "PRAGMA journal_mode", "delete");
 }
 
 /* Its close is in line, and has come to @step. */
@@ -236,7 +236,7 @@ HAND_CASE(no_session_opens_in_a_file_that_is_being_sealed)
 	hand->store.opens.first->made_ns = 1;
 	rounds_until_open(hand, late.session);
 	assert_null(t.session->database);
-	assert_string_equal(harness_text(t.path, "PRAGMA journal_mode"), "wal");
+	assert_text(t.path, "PRAGMA journal_mode", "wal");
 }
 
 /* What it has done of its end is in the file that went: all is done again, and said. */
@@ -257,9 +257,7 @@ HAND_CASE(a_close_goes_on_in_a_new_file)
 		}
 		assert_null(t.session->database);
 		assert_int_equal(answers_of(hand, STORE_CLOSED), 1);
-		assert_int_equal(
-			harness_number(t.path, "SELECT count(*) FROM rtl_session WHERE end_ns > 0"),
-			1);
+		assert_number(t.path, "SELECT count(*) FROM rtl_session WHERE end_ns > 0", 1);
 	}
 }
 
@@ -303,7 +301,7 @@ HAND_CASE(arrivals_share_a_commit)
 	for (; opened_of(t.session->processes) < ARRIVALS && rounds < ROUNDS_MAX; rounds++)
 		turns_round(&hand->store);
 	assert_int_equal(commits, rounds);
-	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rtl_process"), ARRIVALS);
+	assert_number(t.path, "SELECT count(*) FROM rtl_process", ARRIVALS);
 }
 
 /* What failed with the commit is done again, and said once. */
@@ -330,7 +328,7 @@ HAND_CASE(arrivals_wait_for_their_commit)
 		turns_round(&hand->store);
 	}
 	assert_int_equal(answers_of(hand, STORE_PROCESS_OPENED), 2);
-	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rtl_process"), 2);
+	assert_number(t.path, "SELECT count(*) FROM rtl_process", 2);
 	send_frame(hand, &t, 1);
 	assert_int_equal(work_commit(&hand->store, t.session->database), 0);
 	for (unsigned i = 0; t.process->committed < 1 && i < ROUNDS_MAX; i++)
@@ -379,8 +377,7 @@ HAND_CASE(files_drain_in_turns)
 		assert_in_range(over_of(process[0]) + 1 - over_of(process[1]), 0, 2);
 	}
 	for (unsigned file = 0; file < 2; file++)
-		assert_int_equal(harness_number(t[file].path, "SELECT count(*) FROM rocpd_op"),
-			RANKS * RANK_SLOTS);
+		assert_number(t[file].path, "SELECT count(*) FROM rocpd_op", RANKS * RANK_SLOTS);
 }
 
 /* ---- those that came and went ------------------------------------------------------------------
@@ -414,7 +411,7 @@ HAND_CASE(a_commit_does_not_iterate_over_processes_that_have_ended)
 	assert_ptr_equal(t.session->processes, stays.process);
 	assert_int_equal(length_of(t.session->processes), 1);
 	assert_int_equal(length_of(t.session->ended), GONE);
-	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rocpd_op"), GONE);
+	assert_number(t.path, "SELECT count(*) FROM rocpd_op", GONE);
 }
 
 /* ---- the log --------------------------------------------------------------------------------- */

@@ -104,7 +104,7 @@ STORE_CASE(a_slice_is_bounded_and_the_sum_exact)
 	/* All of it. */
 	assert_in_range(drain_all(&b, fd, false), SLOTS / DRAIN_SLICE_RECORDS, UINT32_MAX);
 	commit(&b);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), SLOTS);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", SLOTS);
 	bench_close(&b);
 }
 
@@ -129,11 +129,9 @@ STORE_CASE(slots_of_a_live_process_are_copied_in_slices)
 	bench_open(&b, h);
 	assert_in_range(drain_all(&b, fd, true), RECORDER_SLOTS / LOOKS, UINT32_MAX);
 	commit(&b);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_outstanding"), 1);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 1);
-	assert_int_equal(
-		harness_number(h->path, "SELECT count FROM rtl_loss WHERE reason = 'corrupt_slot'"),
-		1);
+	assert_number(h->path, "SELECT count(*) FROM rtl_outstanding", 1);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 1);
+	assert_number(h->path, "SELECT count FROM rtl_loss WHERE reason = 'corrupt_slot'", 1);
 	bench_close(&b);
 }
 
@@ -160,9 +158,9 @@ static int64_t drain_two_frames(struct harness *h, bool is_alive, int64_t *ret_c
 	bench_open(&b, h);
 	(void)drain_all(&b, fd, is_alive);
 	commit(&b);
-	rows = harness_number(h->path, "SELECT count(*) FROM rocpd_op");
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_outstanding"), 3);
-	*ret_corrupt = harness_number(h->path,
+	rows = sql_number(h->path, "SELECT count(*) FROM rocpd_op");
+	assert_number(h->path, "SELECT count(*) FROM rtl_outstanding", 3);
+	*ret_corrupt = sql_number(h->path,
 		"SELECT coalesce(sum(count), 0) FROM rtl_loss WHERE reason LIKE 'corrupt%'");
 	bench_close(&b);
 	return rows;
@@ -222,8 +220,9 @@ static void check_ring(struct harness *h, bool is_alive)
 	assert_in_range(
 		drain_all(&b, fd, is_alive), readings * RECORDER_CALLS_SPARE / LOOKS, UINT32_MAX);
 	commit(&b);
-	assert_string_equal(harness_text(h->path, "SELECT group_concat(id & 0xffffff) FROM "
-						  "(SELECT id FROM rtl_call_base ORDER BY rowid)"),
+	assert_text(h->path,
+		"SELECT group_concat(id & 0xffffff) FROM (SELECT id FROM rtl_call_base ORDER BY "
+		"rowid)",
 		"57345,114688,114692,114693,172032");
 	bench_close(&b);
 }
@@ -276,10 +275,11 @@ STORE_CASE(books_of_all_queues_are_saved_in_slices)
 		RECORDER_QUEUES * ROWS_OF_QUEUE + 100);
 	commit(&b);
 	assert_in_range(sqlite3_total_changes(b.writer->db) - drained, 1, 10);
-	assert_int_equal(harness_number(h->path, "SELECT sum(dispatched = 100 AND dropped = 1 AND "
-						 "torn + skipped = 99) FROM rtl_account"),
+	assert_number(h->path,
+		"SELECT sum(dispatched = 100 AND dropped = 1 AND torn + skipped = 99) FROM "
+		"rtl_account",
 		RECORDER_QUEUES);
-	assert_int_equal(harness_number(h->path, "SELECT sum(count) FROM rtl_loss_interval"),
-		harness_number(h->path, "SELECT sum(count) FROM rtl_loss"));
+	assert_number(h->path, "SELECT sum(count) FROM rtl_loss_interval",
+		sql_number(h->path, "SELECT sum(count) FROM rtl_loss"));
 	bench_close(&b);
 }

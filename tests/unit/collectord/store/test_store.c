@@ -23,10 +23,9 @@ STORE_CASE(rows_are_there_before_the_ack)
 	peer_add_dispatches(&f, 2, 2, 0, 50);
 	harness_send(h, &f);
 	harness_wait_commit(h, 2);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 150);
-	assert_int_equal(harness_number(h->path, "SELECT hw_frame FROM rtl_process"), 2);
-	assert_int_equal(
-		harness_number(h->path, "SELECT value FROM rtl_meta WHERE key='complete'"), 0);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 150);
+	assert_number(h->path, "SELECT hw_frame FROM rtl_process", 2);
+	assert_number(h->path, "SELECT value FROM rtl_meta WHERE key='complete'", 0);
 	harness_check_books(h->path);
 }
 
@@ -44,58 +43,40 @@ STORE_CASE(a_row_says_what_was_sent)
 	snprintf(want, sizeof(want), "4|1|7|%llu|%llu|%llu|77|0|64|1|1|128|2|1",
 		PEER_ZERO_NS + 1700 * 10ull, PEER_ZERO_NS + 1750 * 10ull,
 		PEER_ZERO_NS + 1700 * 10ull - 500);
-	assert_string_equal(
-		harness_text(h->path,
-			"SELECT concat_ws FROM (SELECT gpuId || '|' || queueId || '|' || "
-			"sequenceId "
-			"|| '|' || start || '|' || \"end\" || '|' || submit_ns || '|' || tid || "
-			"'|' "
-			"|| rank || '|' || workgroupX || '|' || workgroupY || '|' || workgroupZ || "
-			"'|' || gridX || '|' || gridY || '|' || gridZ AS concat_ws FROM rocpd_op)"),
+	assert_text(h->path,
+		"SELECT concat_ws FROM (SELECT gpuId || '|' || queueId || '|' || sequenceId || '|' "
+		"|| start || '|' || \"end\" || '|' || submit_ns || '|' || tid || '|' || rank || "
+		"'|' || workgroupX || '|' || workgroupY || '|' || workgroupZ || '|' || gridX || "
+		"'|' || gridY || '|' || gridZ AS concat_ws FROM rocpd_op)",
 		want);
-	assert_string_equal(
-		harness_text(h->path, "SELECT s.string FROM rocpd_op o JOIN rocpd_string s "
-				      "ON s.id = o.description_id"),
+	assert_text(h->path,
+		"SELECT s.string FROM rocpd_op o JOIN rocpd_string s ON s.id = o.description_id",
 		"beta");
-	assert_string_equal(harness_text(h->path, "SELECT symbol FROM rtl_kernel"), "beta.kd");
-	assert_string_equal(
-		harness_text(h->path, "SELECT bdf FROM rtl_gpu WHERE gpuId = 4"), "0000:43:01.0");
+	assert_text(h->path, "SELECT symbol FROM rtl_kernel", "beta.kd");
+	assert_text(h->path, "SELECT bdf FROM rtl_gpu WHERE gpuId = 4", "0000:43:01.0");
 }
 
 STORE_CASE(views_keep_the_contract)
 {
 	harness_open(h);
-	assert_string_equal(harness_text(h->path,
-				    "SELECT group_concat(name) FROM pragma_table_info('rocpd_op')"),
+	assert_text(h->path, "SELECT group_concat(name) FROM pragma_table_info('rocpd_op')",
 		"id,gpuId,queueId,sequenceId,completionSignal,start,end,description_id,opType_id,"
 		"roctxId,rank,process_id,submit_ns,tid,workgroupX,workgroupY,workgroupZ,gridX,"
-		"gridY,"
-		"gridZ,correlation_id,api_id,node_id,reason,graph_exec,graph_launch,graph_node,"
-		"stream");
-	assert_string_equal(
-		harness_text(h->path, "SELECT group_concat(name) FROM pragma_table_info('top')"),
+		"gridY,gridZ,correlation_id,api_id,node_id,reason,graph_exec,graph_launch,graph_"
+		"node,stream");
+	assert_text(h->path, "SELECT group_concat(name) FROM pragma_table_info('top')",
 		"Name,Calls,TotalNs,AvgNs,MinNs,MaxNs,Pct");
-	assert_string_equal(
-		harness_text(h->path, "SELECT group_concat(name) FROM pragma_table_info('busy')"),
+	assert_text(h->path, "SELECT group_concat(name) FROM pragma_table_info('busy')",
 		"gpuId,utilization_pct,ops,busy_ns,wall_ns");
 	/* Programs that make databases fill whole rows of these, without the names of the columns.
 	 */
-	assert_int_equal(
-		harness_number(h->path, "SELECT count(*) FROM pragma_table_info('rtl_session')"),
-		10);
-	assert_int_equal(
-		harness_number(h->path, "SELECT count(*) FROM pragma_table_info('rtl_call_base')"),
-		13);
-	assert_int_equal(harness_number(h->path,
-				 "SELECT count(*) FROM pragma_table_info('rtl_collective_base')"),
-		12);
-	assert_int_equal(harness_number(h->path,
-				 "SELECT count(*) FROM pragma_table_info('rtl_metric_base')"),
-		7);
-	assert_string_equal(harness_text(h->path, "PRAGMA journal_mode"), "wal");
-	assert_int_equal(harness_number(h->path, "PRAGMA page_size"), 32768);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_untimed_reason"),
-		RTL_UNTIMED_COUNT - 1);
+	assert_number(h->path, "SELECT count(*) FROM pragma_table_info('rtl_session')", 10);
+	assert_number(h->path, "SELECT count(*) FROM pragma_table_info('rtl_call_base')", 13);
+	assert_number(h->path, "SELECT count(*) FROM pragma_table_info('rtl_collective_base')", 12);
+	assert_number(h->path, "SELECT count(*) FROM pragma_table_info('rtl_metric_base')", 7);
+	assert_text(h->path, "PRAGMA journal_mode", "wal");
+	assert_number(h->path, "PRAGMA page_size", 32768);
+	assert_number(h->path, "SELECT count(*) FROM rtl_untimed_reason", RTL_UNTIMED_COUNT - 1);
 }
 
 STORE_CASE(dispatches_name_their_calls)
@@ -115,12 +96,13 @@ STORE_CASE(dispatches_name_their_calls)
 	peer_add_called(&f, 1, 0, 8, &calls);
 	harness_send(h, &f);
 	harness_wait_commit(h, 1);
-	assert_string_equal(harness_text(h->path, "SELECT group_concat(ifnull(call, '') || '.' || "
-						  "ifnull(node, '')) FROM rtl_dispatch"),
+	assert_text(h->path,
+		"SELECT group_concat(ifnull(call, '') || '.' || ifnull(node, '')) FROM "
+		"rtl_dispatch",
 		".,8.0,8.1,9.5,9.6,9.7,9.,.");
-	assert_int_equal(
-		harness_number(h->path, "SELECT count(*) FROM rocpd_op WHERE "
-					"api_id = process_id * (1 << 40) + correlation_id"),
+	assert_number(h->path,
+		"SELECT count(*) FROM rocpd_op WHERE api_id = process_id * (1 << 40) + "
+		"correlation_id",
 		6);
 	call[3] = 1ull << 40;
 	peer_add_called(&f, 2, 8, 8, &calls);
@@ -143,8 +125,8 @@ STORE_CASE(duplicates_are_ignored_and_counted)
 	peer_add_dispatches(&f, 3, 1, 20, 10);
 	harness_send(h, &f);
 	harness_wait_commit(h, 3);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 30);
-	assert_int_equal(harness_number(h->path, "SELECT duplicate_frames FROM rtl_process"), 2);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 30);
+	assert_number(h->path, "SELECT duplicate_frames FROM rtl_process", 2);
 	harness_check_books(h->path);
 }
 
@@ -169,7 +151,7 @@ STORE_CASE(a_gap_stops_the_peer_until_it_comes_back)
 	peer_add_dispatches(&f, 3, 1, 20, 10);
 	harness_send(h, &f);
 	harness_wait_commit(h, 3);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 30);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 30);
 	harness_check_books(h->path);
 }
 
@@ -209,7 +191,7 @@ STORE_CASE(nonsense_is_refused)
 	harness_send(h, &f);
 	harness_wait(h, STORE_BAD_FRAME);
 	assert_string_equal(h->answer.text, "a dispatch has an undefined shape");
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 10);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 10);
 	harness_check_books(h->path);
 }
 
@@ -249,20 +231,15 @@ STORE_CASE(a_clean_end_is_complete_and_one_file)
 	assert_true(h->answer.complete);
 	assert_int_equal(h->answer.error, 0);
 	assert_string_equal(h->answer.database, h->path);
-	assert_string_equal(harness_text(h->path, "PRAGMA journal_mode"), "delete");
+	assert_text(h->path, "PRAGMA journal_mode", "delete");
 	snprintf(wal, sizeof(wal), "%s-wal", h->path);
 	assert_int_not_equal(access(wal, F_OK), 0);
-	assert_int_equal(
-		harness_number(h->path, "SELECT value FROM rtl_meta WHERE key='complete'"), 1);
-	assert_string_equal(
-		harness_text(h->path, "SELECT value FROM rtl_meta WHERE key='completeness'"),
+	assert_number(h->path, "SELECT value FROM rtl_meta WHERE key='complete'", 1);
+	assert_text(h->path, "SELECT value FROM rtl_meta WHERE key='completeness'",
 		"complete: 1000 dispatched, 1000 stored");
-	assert_string_equal(
-		harness_text(h->path, "SELECT ended || drained FROM rtl_process"), "exited1");
-	assert_int_equal(
-		harness_number(h->path,
-			"SELECT value FROM rtl_counter WHERE queueId = 0 AND name = 'recorded'"),
-		1000);
+	assert_text(h->path, "SELECT ended || drained FROM rtl_process", "exited1");
+	assert_number(h->path,
+		"SELECT value FROM rtl_counter WHERE queueId = 0 AND name = 'recorded'", 1000);
 	harness_check_books(h->path);
 	store_session_stat(h->session, &stat);
 	assert_true(stat.closed && stat.complete && !stat.simulated);
@@ -285,17 +262,15 @@ STORE_CASE(losses_are_named)
 		RTL_Q_skipped_filter, 3, RTL_Q_skipped_not_kernel, 99, -1);
 	harness_send(h, &f);
 	harness_wait_commit(h, 1);
-	assert_int_equal(harness_number(h->path, "SELECT pending FROM rtl_account"), 1);
+	assert_number(h->path, "SELECT pending FROM rtl_account", 1);
 	harness_close(h);
 	/* And when: counters that bear no time are of when they were read. */
 	assert_int_equal(strncmp(h->answer.text, known, strlen(known)), 0);
 	assert_non_null(strstr(h->answer.text + strlen(known), " UTC)"));
 	assert_false(h->answer.complete);
-	assert_int_equal(harness_number(h->path, "SELECT pending FROM rtl_account"), 0);
-	assert_int_equal(
-		harness_number(h->path,
-			"SELECT count FROM rtl_loss WHERE reason = 'dropped_recorder_full'"),
-		6);
+	assert_number(h->path, "SELECT pending FROM rtl_account", 0);
+	assert_number(
+		h->path, "SELECT count FROM rtl_loss WHERE reason = 'dropped_recorder_full'", 6);
 	harness_check_books(h->path);
 }
 
@@ -324,8 +299,7 @@ STORE_CASE(a_software_gpu_is_said_first)
 		store_process_open(h->session, hello, count, getuid(), 1001, 4242, h, &h->process),
 		0);
 	harness_wait(h, STORE_PROCESS_OPENED);
-	assert_int_equal(
-		harness_number(h->path, "SELECT value FROM rtl_meta WHERE key='simulated'"), 1);
+	assert_number(h->path, "SELECT value FROM rtl_meta WHERE key='simulated'", 1);
 	harness_close(h);
 	assert_string_equal(h->answer.text, "SIMULATED complete: 0 dispatched, 0 stored");
 }
@@ -346,12 +320,10 @@ STORE_CASE(an_unseen_death_is_an_unknown_tail)
 	assert_false(h->answer.complete);
 	assert_non_null(strstr(h->answer.text, "INCOMPLETE: 10 dispatched, 10 stored"));
 	assert_non_null(strstr(h->answer.text, "1 process with an unknown tail (rank 0"));
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_loss WHERE "
-						 "reason = 'unknown_tail' AND count IS NULL"),
-		1);
-	assert_string_equal(
-		harness_text(h->path, "SELECT ended || drained || exit_status FROM rtl_process"),
-		"killed0137");
+	assert_number(h->path,
+		"SELECT count(*) FROM rtl_loss WHERE reason = 'unknown_tail' AND count IS NULL", 1);
+	assert_text(
+		h->path, "SELECT ended || drained || exit_status FROM rtl_process", "killed0137");
 }
 
 STORE_CASE(live_figures_need_no_disk)
@@ -397,16 +369,14 @@ STORE_CASE(times_that_cannot_be_are_untimed)
 	peer_add_dispatches(&f, 1, 1, 0, 3);
 	harness_send(h, &f);
 	harness_wait_commit(h, 1);
-	assert_int_equal(
-		harness_number(h->path, "SELECT count(*) FROM rocpd_op WHERE start IS NULL "
-					"AND \"end\" IS NULL AND "
-					"reason = 'untimed_timestamp_invalid'"),
+	assert_number(h->path,
+		"SELECT count(*) FROM rocpd_op WHERE start IS NULL AND \"end\" IS NULL AND reason "
+		"= 'untimed_timestamp_invalid'",
 		3);
-	assert_int_equal(harness_number(h->path, "SELECT min(submit_ns) FROM rocpd_op"),
+	assert_number(h->path, "SELECT min(submit_ns) FROM rocpd_op",
 		PEER_ZERO_NS + 1000 * PEER_TICK_NS - 500);
-	assert_int_equal(harness_number(h->path, "SELECT count FROM rtl_loss WHERE reason = "
-						 "'untimed_timestamp_invalid'"),
-		3);
+	assert_number(h->path,
+		"SELECT count FROM rtl_loss WHERE reason = 'untimed_timestamp_invalid'", 3);
 	harness_check_books(h->path);
 }
 
@@ -431,16 +401,13 @@ STORE_CASE(names_are_kept_harmless)
 		peer_add_dispatches(&f, id, id, id - 1, 1);
 	harness_send(h, &f);
 	harness_wait_commit(h, 4);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 4);
-	assert_string_equal(
-		harness_text(h->path, "SELECT name FROM rtl_kernel WHERE symbol LIKE '_Z8gemm%'"),
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 4);
+	assert_text(h->path, "SELECT name FROM rtl_kernel WHERE symbol LIKE '_Z8gemm%'",
 		"void gemm_tnn<_Float16>(_Float16*, int)");
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_kernel WHERE "
-						 "name GLOB 'x''); DROP TABLE*'"),
-		1);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_kernel WHERE "
-						 "name = 'a' || char(0xfffd) || 'b'"),
-		1);
+	assert_number(
+		h->path, "SELECT count(*) FROM rtl_kernel WHERE name GLOB 'x''); DROP TABLE*'", 1);
+	assert_number(h->path,
+		"SELECT count(*) FROM rtl_kernel WHERE name = 'a' || char(0xfffd) || 'b'", 1);
 	harness_check_books(h->path);
 }
 
@@ -483,9 +450,9 @@ STORE_CASE(markers_open_and_close)
 	add_markers(&f, 2, 1, kind_end, id, end);
 	harness_send(h, &f);
 	harness_wait_commit(h, 2);
-	assert_string_equal(
-		harness_text(h->path, "SELECT group_concat(kind || start_ns || coalesce(end_ns, "
-				      "'-') || text) FROM rtl_marker"),
+	assert_text(h->path,
+		"SELECT group_concat(kind || start_ns || coalesce(end_ns, '-') || text) FROM "
+		"rtl_marker",
 		"push100400alpha.kd,start200-alpha.kd,mark300300alpha.kd");
 }
 
@@ -502,10 +469,8 @@ STORE_CASE(few_anchors_are_kept)
 	harness_wait_commit(h, 1);
 	/* 3 s at 100 MHz, an anchor each 10 ms: many of the first ones, then few. */
 	assert_in_range(
-		harness_number(h->path, "SELECT count(*) FROM rtl_clock WHERE gpuId = 3"), 8, 20);
-	assert_int_equal(
-		harness_number(h->path, "SELECT anchors FROM rtl_clock_check WHERE gpuId = 3"),
-		301);
+		sql_number(h->path, "SELECT count(*) FROM rtl_clock WHERE gpuId = 3"), 8, 20);
+	assert_number(h->path, "SELECT anchors FROM rtl_clock_check WHERE gpuId = 3", 301);
 }
 
 STORE_CASE(busy_is_a_union)
@@ -521,12 +486,11 @@ STORE_CASE(busy_is_a_union)
 	peer_add_dispatches(&f, 2, 2, 0, 10);
 	harness_send(h, &f);
 	harness_wait_commit(h, 2);
-	assert_string_equal(
-		harness_text(h->path, "SELECT ops || ' ' || busy_ns || ' ' || wall_ns FROM busy"),
+	assert_text(h->path, "SELECT ops || ' ' || busy_ns || ' ' || wall_ns FROM busy",
 		"20 5000 9500");
-	assert_string_equal(harness_text(h->path,
-				    "SELECT group_concat(Name || Calls || '-' || TotalNs || '-' || "
-				    "AvgNs || '-' || Pct) FROM top"),
+	assert_text(h->path,
+		"SELECT group_concat(Name || Calls || '-' || TotalNs || '-' || AvgNs || '-' || "
+		"Pct) FROM top",
 		"one10-5000-500-50.0,two10-5000-500-50.0");
 }
 
@@ -552,8 +516,7 @@ STORE_CASE(a_million_rows_are_fed)
 	harness_send(h, &f);
 	harness_close(h);
 	assert_string_equal(h->answer.text, "complete: 1000000 dispatched, 1000000 stored");
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 1000000);
-	assert_int_equal(
-		harness_number(h->path, "SELECT sum(sequenceId) FROM rocpd_op"), 499999500000);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 1000000);
+	assert_number(h->path, "SELECT sum(sequenceId) FROM rocpd_op", 499999500000);
 	harness_check_books(h->path);
 }

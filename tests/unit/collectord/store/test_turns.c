@@ -142,7 +142,7 @@ STORE_CASE(a_drain_lets_others_pass)
 	assert_ptr_not_equal(got, &dead);
 	assert_int_equal(next_kind(h, &got), STORE_PROCESS_ENDED);
 	assert_ptr_equal(got, &dead);
-	assert_int_equal(harness_number(dead.path, "SELECT count(*) FROM rocpd_op"), SLOTS);
+	assert_number(dead.path, "SELECT count(*) FROM rocpd_op", SLOTS);
 	harness_check_books(dead.path);
 }
 
@@ -180,7 +180,7 @@ STORE_CASE(what_waits_for_a_session_is_done)
 	wait_kind(h, &t, STORE_PROCESS_OPENED);
 	wait_kind(h, &t, STORE_COMMITTED);
 	wait_kind(h, h, STORE_FLUSHED);
-	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rocpd_op"), 10);
+	assert_number(t.path, "SELECT count(*) FROM rocpd_op", 10);
 }
 
 /* ---- within one file
@@ -209,7 +209,7 @@ static const char *order(struct harness *h, const struct tenant *t, uint32_t n)
 		"SELECT group_concat(process_id, '') FROM (SELECT process_id FROM rtl_dispatch d "
 		"JOIN rtl_shape s ON s.id = shape_id WHERE seq %% %u = 0 ORDER BY d.rowid)",
 		n);
-	return harness_text(t->path, sql);
+	return sql_text(t->path, sql);
 }
 
 STORE_CASE(frames_of_a_process_are_taken_in_a_row)

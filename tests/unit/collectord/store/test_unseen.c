@@ -59,12 +59,10 @@ HAND_CASE(a_process_that_was_given_up_before_it_was_stored_is_missing)
 	fail_for_long(hand, database);
 	assert_true(t.process->is_over);
 	close_it(hand, &t, false);
-	assert_string_equal(harness_text(t.path, LINE),
+	assert_text(t.path, LINE,
 		"INCOMPLETE: 0 dispatched, 0 stored, 0 dropped, 0 untimed, 0 outstanding, 1 "
-		"process "
-		"not recorded");
-	assert_int_equal(
-		harness_number(t.path, "SELECT value FROM rtl_meta WHERE key = 'complete'"), 0);
+		"process not recorded");
+	assert_number(t.path, "SELECT value FROM rtl_meta WHERE key = 'complete'", 0);
 }
 
 static void open_once_more(struct hand *hand, struct tenant *t)
@@ -82,21 +80,19 @@ HAND_CASE(a_time_without_a_listener_counts_unless_all_are_there)
 	ask_to_open(hand, &t, 0, getuid(), "job", STORE_NEW);
 	rounds_until_open(hand, t.session);
 	close_it(hand, &t, true);
-	assert_string_equal(harness_text(t.path, LINE),
+	assert_text(t.path, LINE,
 		"INCOMPLETE: 0 dispatched, 0 stored, 0 dropped, 0 untimed, 0 outstanding, not "
 		"watched all the time");
 	open_once_more(hand, &t);
 	close_it(hand, &t, false);
-	assert_non_null(strstr(harness_text(t.path, LINE), "not watched all the time"));
+	assert_non_null(strstr(sql_text(t.path, LINE), "not watched all the time"));
 	open_once_more(hand, &t);
 	open_process(hand, &t, 10);
 	send_frame(hand, &t, 1);
 	end_process(hand, &t);
 	close_it(hand, &t, true);
-	assert_null(strstr(harness_text(t.path, LINE), "not watched"));
-	assert_int_equal(
-		harness_number(t.path, "SELECT count(*) FROM rtl_loss WHERE reason = 'unwatched'"),
-		0);
+	assert_null(strstr(sql_text(t.path, LINE), "not watched"));
+	assert_number(t.path, "SELECT count(*) FROM rtl_loss WHERE reason = 'unwatched'", 0);
 }
 
 /* The file says of its ranks how many they should be. */
@@ -112,13 +108,13 @@ HAND_CASE(a_rank_that_is_missing_after_such_a_time_is_told)
 		0);
 	end_process(hand, &t);
 	close_it(hand, &t, true);
-	assert_non_null(strstr(harness_text(t.path, LINE), "not watched all the time"));
+	assert_non_null(strstr(sql_text(t.path, LINE), "not watched all the time"));
 	open_once_more(hand, &t);
 	assert_int_equal(database_exec(t.session->database->writer->db,
 				 "UPDATE rtl_process SET world_size = 1"),
 		0);
 	close_it(hand, &t, false);
-	assert_null(strstr(harness_text(t.path, LINE), "not watched"));
+	assert_null(strstr(sql_text(t.path, LINE), "not watched"));
 }
 
 static unsigned notes_in_line(const struct store_database *database)
@@ -143,12 +139,12 @@ HAND_CASE(a_process_without_a_recorder_is_counted)
 	assert_int_equal(notes_in_line(t.session->database), 1);
 	turns_round(&hand->store);
 	assert_int_equal(notes_in_line(t.session->database), 0);
-	assert_int_equal(harness_number(t.path, "SELECT count FROM rtl_loss"), 2);
+	assert_number(t.path, "SELECT count FROM rtl_loss", 2);
 	close_it(hand, &t, false);
 	open_once_more(hand, &t);
 	assert_int_equal(store_session_unseen(t.session, 1, (uid_t)-1), 0);
 	close_it(hand, &t, false);
-	assert_string_equal(harness_text(t.path, LINE),
+	assert_text(t.path, LINE,
 		"INCOMPLETE: 0 dispatched, 0 stored, 0 dropped, 0 untimed, 0 outstanding, 3 "
 		"processes not recorded");
 }
@@ -167,5 +163,5 @@ HAND_CASE(a_process_without_a_recorder_is_counted_where_that_could_not_be_writte
 	fail_for_long(hand, database);
 	assert_int_equal(notes_in_line(database), 0);
 	close_it(hand, &t, false);
-	assert_non_null(strstr(harness_text(t.path, LINE), ", 1 process not recorded"));
+	assert_non_null(strstr(sql_text(t.path, LINE), ", 1 process not recorded"));
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "proto/base/cleanup.h"
+#include "tests/lib/folder.h"
 
 int place_setup(void **state)
 {
@@ -34,10 +35,8 @@ int place_setup(void **state)
 int place_teardown(void **state)
 {
 	struct place *place = *state;
-	char command[128];
 
-	snprintf(command, sizeof(command), "rm -rf '%s'", place->dir);
-	assert_int_equal(system(command), 0);
+	assert_int_equal(folder_remove(place->dir), 0);
 	free(place);
 	return 0;
 }

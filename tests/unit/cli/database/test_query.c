@@ -15,6 +15,7 @@
 #include "cli/database/query_text.h"
 #include "cli/database/session/verdict.h"
 #include "proto/names/schema.h"
+#include "tests/lib/folder.h"
 #include "tests/lib/test.h"
 
 static char folder[] = "/tmp/rtl-query-XXXXXX";
@@ -37,13 +38,8 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-	char *command;
-
 	(void)state;
-	if (asprintf(&command, "rm -rf %s", folder) < 0 || system(command))
-		return -1;
-	free(command);
-	return 0;
+	return folder_remove(folder);
 }
 
 static const char *make_fixture(const char *kind)

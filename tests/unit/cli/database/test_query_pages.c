@@ -12,6 +12,7 @@
 #include "cli/database/query_internal.h"
 #include "proto/base/cleanup.h"
 #include "tests/lib/answer.h"
+#include "tests/lib/folder.h"
 #include "tests/lib/test.h"
 
 #define COLUMNS	     7
@@ -36,10 +37,8 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-	CLEANUP(free_p) char *command = NULL;
-
 	(void)state;
-	return asprintf(&command, "rm -rf %s", folder) < 0 ? -1 : system(command);
+	return folder_remove(folder);
 }
 
 static void do_sql(const char *sql)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/run/child/gpu_watch.h"
+#include "tests/lib/folder.h"
 #include "tests/lib/test.h"
 
 /* Later than every period. */
@@ -55,14 +56,12 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	struct fixture *f = *state;
-	char command[128];
 
 	for (size_t i = 0; i < f->children; i++) {
 		kill(f->child[i], SIGKILL);
 		waitpid(f->child[i], NULL, 0);
 	}
-	snprintf(command, sizeof(command), "rm -rf %s", f->folder);
-	assert_int_equal(system(command), 0);
+	assert_int_equal(folder_remove(f->folder), 0);
 	free(f);
 	return 0;
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "tests/unit/collectord/store/harness.h"
 
-#include <ftw.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "tests/lib/folder.h"
 
 int harness_setup(void **state)
 {
@@ -24,21 +25,13 @@ int harness_setup(void **state)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 int harness_teardown(void **state)
 {
 	struct harness *h = *state;
 
 	store_answer_done(&h->answer);
 	store_free(h->store);
-	nftw(h->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	(void)folder_remove(h->dir);
 	free(h);
 	return 0;
 }

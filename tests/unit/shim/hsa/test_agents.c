@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "shim/hsa/agents.h"
+#include "tests/lib/folder.h"
 #include "tests/lib/test.h"
 
 /* A topology like KFD's: two CPUs, then GPUs on nodes 2, 3, 5 and 10. */
@@ -52,11 +53,8 @@ static int topology_make(void **state)
 
 static int topology_remove(void **state)
 {
-	char command[128];
-
 	(void)state;
-	snprintf(command, sizeof(command), "rm -rf '%s'", topology);
-	return system(command);
+	return folder_remove(topology);
 }
 
 TEST_CASE(the_ordinal_is_the_position_among_the_hosts_gpus)

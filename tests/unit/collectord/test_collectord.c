@@ -28,6 +28,23 @@ static void start_shim(struct fake_shim *shim, const char *job)
 	assert_int_equal(fake_shim_init(shim, job), 0);
 }
 
+/* The collector, and a shim of this process that has defined its names. */
+static void begin(struct daemon *daemon, struct fake_shim *shim, const struct place *place)
+{
+	daemon_start_in(daemon, place);
+	start_shim(shim, "job");
+	assert_int_equal(daemon_welcome(shim, place->socket), 0);
+	fake_shim_define(shim);
+}
+
+/* A shim that may be killed, of the collector that runs already. */
+static void begin_child(struct fake_shim *shim, const struct place *place)
+{
+	start_shim(shim, "job");
+	daemon_welcome_child(shim, place->socket);
+	fake_shim_define(shim);
+}
+
 static void send_frames(struct fake_shim *shim, unsigned n, bool is_kept)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -267,10 +284,7 @@ PLACE_CASE(what_was_acknowledged_is_committed)
 	struct daemon daemon;
 	char path[256];
 
-	daemon_start_in(&daemon, place);
-	start_shim(&shim, "job");
-	assert_int_equal(daemon_welcome(&shim, place->socket), 0);
-	fake_shim_define(&shim);
+	begin(&daemon, &shim, place);
 	fake_shim_send_counters(&shim);
 	send_frames(&shim, FRAMES, false);
 	daemon_signal(&daemon, SIGHUP);
@@ -289,10 +303,7 @@ PLACE_CASE(sigterm_commits_whole_frames_only)
 	struct daemon daemon;
 	char path[256];
 
-	daemon_start_in(&daemon, place);
-	start_shim(&shim, "job");
-	daemon_welcome(&shim, place->socket);
-	fake_shim_define(&shim);
+	begin(&daemon, &shim, place);
 	send_frames(&shim, FRAMES, false);
 	daemon_stop(&daemon);
 	find_database(place, geteuid(), path);
@@ -308,10 +319,7 @@ PLACE_CASE(a_killed_collector_goes_on_where_it_was)
 	uint64_t hw;
 	char path[256];
 
-	daemon_start_in(&daemon, place);
-	start_shim(&shim, "job");
-	daemon_welcome(&shim, place->socket);
-	fake_shim_define(&shim);
+	begin(&daemon, &shim, place);
 	send_frames(&shim, FRAMES, false);
 	daemon_expect_ack(&shim, FRAMES);
 	send_frames(&shim, FRAMES, false);
@@ -337,9 +345,7 @@ PLACE_CASE(both_killed_leave_a_tail_that_is_said_to_be_unknown)
 	char path[256];
 
 	daemon_start_in(&daemon, place);
-	start_shim(&shim, "job");
-	daemon_welcome_child(&shim, place->socket);
-	fake_shim_define(&shim);
+	begin_child(&shim, place);
 	send_frames(&shim, FRAMES, false);
 	daemon_expect_ack(&shim, FRAMES);
 	daemon_signal(&daemon, SIGKILL);
@@ -361,10 +367,7 @@ PLACE_CASE(a_rank_finds_its_session_after_a_restart)
 	struct daemon daemon;
 	char path[256];
 
-	daemon_start_in(&daemon, place);
-	start_shim(&shim, "job");
-	daemon_welcome(&shim, place->socket);
-	fake_shim_define(&shim);
+	begin(&daemon, &shim, place);
 	send_frames(&shim, 1, false);
 	daemon_expect_ack(&shim, 1);
 	daemon_stop(&daemon);
@@ -390,10 +393,7 @@ PLACE_CASE(a_skipped_frame_number_closes_the_connection_and_nothing_else)
 	struct daemon daemon;
 	char path[256];
 
-	daemon_start_in(&daemon, place);
-	start_shim(&shim, "job");
-	daemon_welcome(&shim, place->socket);
-	fake_shim_define(&shim);
+	begin(&daemon, &shim, place);
 	send_frames(&shim, 1, false);
 	daemon_expect_ack(&shim, 1);
 	send_frames(&shim, 1, true); /* 2 is not sent */
@@ -457,9 +457,7 @@ PLACE_CASE(a_killed_rank_is_drained_into_the_private_file)
 	snprintf(file, sizeof(file), "%s/job.db", place->dir);
 	snprintf(wal, sizeof(wal), "%s-wal", file);
 	daemon_start(&daemon, arguments, listener, (uid_t)-1);
-	start_shim(&shim, "job");
-	daemon_welcome_child(&shim, place->socket);
-	fake_shim_define(&shim);
+	begin_child(&shim, place);
 	send_frames(&shim, 2, false);
 	daemon_expect_ack(&shim, 2);
 	send_frames(&shim, FRAMES, true); /* published, never sent */
@@ -485,9 +483,7 @@ PLACE_CASE(a_private_collector_told_to_end_closes_its_session)
 
 	snprintf(file, sizeof(file), "%s/job.db", place->dir);
 	daemon_start(&daemon, arguments, listener, (uid_t)-1);
-	start_shim(&shim, "job");
-	daemon_welcome_child(&shim, place->socket);
-	fake_shim_define(&shim);
+	begin_child(&shim, place);
 	send_frames(&shim, FRAMES, false);
 	daemon_expect_ack(&shim, FRAMES);
 	daemon_stop(&daemon);

@@ -32,9 +32,7 @@ STORE_CASE(frames_over_quota)
 	struct frames f = {0};
 
 	restart(h, 100);
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, 0, 60);
 	peer_add_dispatches(&f, 2, 1, 60, 60); /* 40 are left */
 	peer_add_dispatches(&f, 3, 1, 120, 30);
@@ -62,9 +60,7 @@ STORE_CASE(new_limits_hold_for_an_open_session)
 	struct frames f = {0}, later = {0};
 
 	restart(h, 100);
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, 0, 60);
 	peer_add_dispatches(&f, 2, 1, 60, 60); /* 40 are left */
 	harness_send(h, &f);
@@ -86,9 +82,7 @@ STORE_CASE(first_limits_hold_for_an_open_session)
 	const struct store_limits first = {.quota = {.records_per_s = 1, .burst_s = 100}};
 	struct frames f = {0}, later = {0};
 
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, 0, 60);
 	harness_send(h, &f);
 	harness_wait_commit(h, 1);
@@ -156,9 +150,7 @@ STORE_CASE(nonsense_over_quota)
 	struct frames f = {0};
 
 	restart(h, 10);
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, 0, 10);
 	peer_add_dispatches(&f, 2, 77, 10, 10);
 	harness_send(h, &f);

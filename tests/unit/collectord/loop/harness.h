@@ -49,6 +49,11 @@ void harness_expect_closed(struct harness *h, struct fake_shim *shim);
 /* Connected as a process of its own, Hello said, Welcome received: its last_frame. */
 uint64_t harness_shim(struct harness *h, struct fake_shim *shim, const char *job);
 
+/* Connects @shim, of this process, and says Hello with so many copies of its recorder. */
+void harness_say_hello(struct harness *h, struct fake_shim *shim, unsigned n_fds);
+/* As harness_shim(), of this process. */
+void harness_own_shim(struct harness *h, struct fake_shim *shim, const char *job);
+
 /* Connected (not as a shim), nothing said yet. */
 void harness_connect(struct harness *h, struct fake_shim *peer);
 void harness_send_runner_hello(struct fake_shim *peer, const char *job);

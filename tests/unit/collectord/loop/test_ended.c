@@ -64,8 +64,7 @@ SERVER_CASE(the_processes_of_one_user_are_numbered)
 	add_dead(fake_store.sessions->owner, INSTANCE_ENDED, PROCESSES_PER_UID_MAX - 2);
 	harness_shim(h, &last, "job");
 	fake_shim_init(&extra, "job");
-	assert_int_equal(fake_shim_connect(&extra, h->socket), 0);
-	fake_shim_send_hello(&extra, 1);
+	harness_say_hello(h, &extra, 1);
 	harness_expect_refusal(h, &extra, "too many processes");
 	fake_shim_done(&extra);
 	fake_shim_done(&last);
@@ -84,8 +83,7 @@ SERVER_CASE(a_user_with_many_undrained_processes_waits_with_more)
 	harness_shim(h, &last, "job");
 	add_dead(session, INSTANCE_DRAINING, 1);
 	fake_shim_init(&extra, "job");
-	assert_int_equal(fake_shim_connect(&extra, h->socket), 0);
-	fake_shim_send_hello(&extra, 1);
+	harness_say_hello(h, &extra, 1);
 	harness_expect_refusal(h, &extra, "have ended and are not stored yet");
 	fake_shim_done(&extra);
 	/* One of them is over. */

@@ -30,6 +30,12 @@ static void join(struct harness *h, struct fake_shim *runner, const char *job)
 	(void)harness_expect(h, runner, RTL__FRAME__BODY_RUNNER_STATUS);
 }
 
+static void join_with_shim(struct harness *h, struct fake_shim *runner, struct fake_shim *shim)
+{
+	join(h, runner, "job");
+	harness_shim(h, shim, "job");
+}
+
 /* The answer to RunnerDone, before the session is closed. */
 static void say_done(struct harness *h, struct fake_shim *runner, bool now, unsigned live)
 {
@@ -178,11 +184,9 @@ SERVER_CASE(a_runner_with_rules_that_are_none_is_refused)
 
 SERVER_CASE(the_session_closes_when_runner_and_processes_are_done)
 {
-	struct fake_shim runner;
-	struct fake_shim shim;
+	struct fake_shim runner, shim;
 
-	join(h, &runner, "job");
-	harness_shim(h, &shim, "job");
+	join_with_shim(h, &runner, &shim);
 	assert_int_equal(fake_store.n_sessions, 1);
 	say_done(h, &runner, false, 1);
 	assert_false(fake_store.sessions->is_closed);
@@ -196,11 +200,9 @@ SERVER_CASE(the_session_closes_when_runner_and_processes_are_done)
 
 SERVER_CASE(a_runner_holds_its_session_when_all_processes_have_ended)
 {
-	struct fake_shim runner;
-	struct fake_shim shim;
+	struct fake_shim runner, shim;
 
-	join(h, &runner, "job");
-	harness_shim(h, &shim, "job");
+	join_with_shim(h, &runner, &shim);
 	fake_shim_done(&shim);
 	harness_wait(h, has_ended, fake_store.processes);
 	harness_shim(h, &shim, "job");
@@ -234,11 +236,9 @@ SERVER_CASE(of_several_runners_exactly_one_is_the_last)
 
 SERVER_CASE(a_runner_that_waits_no_longer_detaches_what_lives)
 {
-	struct fake_shim runner;
-	struct fake_shim shim;
+	struct fake_shim runner, shim;
 
-	join(h, &runner, "job");
-	harness_shim(h, &shim, "job");
+	join_with_shim(h, &runner, &shim);
 	say_done(h, &runner, false, 1);
 	harness_send_runner_done(&runner, true, 0);
 	(void)harness_expect(h, &runner, RTL__FRAME__BODY_RUNNER_STATUS);
@@ -251,19 +251,14 @@ SERVER_CASE(a_runner_that_waits_no_longer_detaches_what_lives)
 
 SERVER_CASE(what_was_detached_does_not_open_its_session_again)
 {
-	struct fake_shim runner;
-	struct fake_shim shim;
+	struct fake_shim runner, shim;
 
 	join(h, &runner, "job");
-	fake_shim_init(&shim, "job");
-	fake_shim_connect(&shim, h->socket);
-	fake_shim_send_hello(&shim, 1);
-	(void)harness_expect(h, &shim, RTL__FRAME__BODY_WELCOME);
+	harness_own_shim(h, &shim, "job");
 	say_done(h, &runner, true, 1);
 	(void)expect_closed_status(h, &runner);
 	harness_expect_refusal(h, &shim, "closed");
-	fake_shim_connect(&shim, h->socket);
-	fake_shim_send_hello(&shim, 1);
+	harness_say_hello(h, &shim, 1);
 	harness_expect_refusal(h, &shim, "closed");
 	assert_int_equal(fake_store.n_sessions, 1);
 	fake_shim_done(&runner);
@@ -290,11 +285,9 @@ SERVER_CASE(a_runner_does_not_end_the_processes_of_another)
 
 SERVER_CASE(a_dead_runner_leaves_the_session_to_its_processes)
 {
-	struct fake_shim runner;
-	struct fake_shim shim;
+	struct fake_shim runner, shim;
 
-	join(h, &runner, "job");
-	harness_shim(h, &shim, "job");
+	join_with_shim(h, &runner, &shim);
 	fake_shim_done(&runner);
 	fake_store_answer(h->store, STORE_COMMITTED, fake_store.processes->owner, 1, NULL);
 	(void)harness_expect(h, &shim, RTL__FRAME__BODY_ACK);
@@ -304,11 +297,17 @@ SERVER_CASE(a_dead_runner_leaves_the_session_to_its_processes)
 	fake_shim_done(&shim);
 }
 
+/* The last runner is done, and its session is closed. */
+static void end(struct harness *h, struct fake_shim *runner)
+{
+	harness_send_runner_done(runner, false, 0);
+	harness_wait(h, is_closed, fake_store.sessions);
+}
+
 /* It was killed: its command goes on, and has only not come to the GPU. */
 SERVER_CASE(a_process_that_connects_after_its_runner_died_is_waited_for)
 {
-	struct fake_shim runner;
-	struct fake_shim shim;
+	struct fake_shim runner, shim;
 
 	join(h, &runner, "job");
 	fake_shim_done(&runner);
@@ -329,8 +328,7 @@ SERVER_CASE(a_session_whose_runner_reconnects_was_unwatched)
 	harness_connect(h, &runner);
 	harness_send_runner_hello_again(&runner, "job");
 	(void)harness_expect(h, &runner, RTL__FRAME__BODY_RUNNER_STATUS);
-	harness_send_runner_done(&runner, false, 0);
-	harness_wait(h, is_closed, fake_store.sessions);
+	end(h, &runner);
 	assert_true(fake_store.sessions->was_unwatched);
 	fake_shim_done(&runner);
 }
@@ -346,8 +344,7 @@ static bool comes_again_unwatched(struct harness *h, struct listen_place place)
 	harness_connect(h, &runner);
 	harness_send_runner_hello_again(&runner, "job");
 	(void)harness_expect(h, &runner, RTL__FRAME__BODY_RUNNER_STATUS);
-	harness_send_runner_done(&runner, false, 0);
-	harness_wait(h, is_closed, fake_store.sessions);
+	end(h, &runner);
 	was_unwatched = fake_store.sessions->was_unwatched;
 	fake_shim_done(&runner);
 	h->sockets = bound;
@@ -377,8 +374,7 @@ SERVER_CASE(a_session_is_unwatched_while_the_socket_is_gone)
 
 	join(h, &runner, "job");
 	assert_int_equal(unlink(h->socket), 0);
-	harness_send_runner_done(&runner, false, 0);
-	harness_wait(h, is_closed, fake_store.sessions);
+	end(h, &runner);
 	assert_true(fake_store.sessions->was_unwatched);
 	fake_shim_done(&runner);
 }
@@ -395,8 +391,7 @@ SERVER_CASE(a_session_is_unwatched_while_another_file_has_the_sockets_name)
 	assert_int_equal(rename(h->socket, moved), 0);
 	fd = open(h->socket, O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
-	harness_send_runner_done(&runner, false, 0);
-	harness_wait(h, is_closed, fake_store.sessions);
+	end(h, &runner);
 	assert_true(fake_store.sessions->was_unwatched);
 	fake_shim_done(&runner);
 	close(fd);
@@ -405,8 +400,7 @@ SERVER_CASE(a_session_is_unwatched_while_another_file_has_the_sockets_name)
 
 SERVER_CASE(what_was_sent_before_the_end_of_a_command_belongs_to_its_session)
 {
-	struct fake_shim runner;
-	struct fake_shim shim;
+	struct fake_shim runner, shim;
 
 	join(h, &runner, "job");
 	/* The rank comes and dies, its runner says so, and only then does the server look. */
@@ -476,8 +470,7 @@ static bool is_stopping(void *data)
 
 PRIVATE_SERVER_CASE(a_private_collector_ends_with_its_session)
 {
-	struct fake_shim runner;
-	struct fake_shim shim;
+	struct fake_shim runner, shim;
 
 	join(h, &runner, "whatever");
 	harness_shim(h, &shim, "another key");
@@ -494,11 +487,9 @@ PRIVATE_SERVER_CASE(a_private_collector_ends_with_its_session)
 
 PRIVATE_SERVER_CASE(a_private_collector_survives_its_runner)
 {
-	struct fake_shim runner;
-	struct fake_shim shim;
+	struct fake_shim runner, shim;
 
-	join(h, &runner, "job");
-	harness_shim(h, &shim, "job");
+	join_with_shim(h, &runner, &shim);
 	fake_shim_done(&runner);
 	fake_store_answer(h->store, STORE_COMMITTED, fake_store.processes->owner, 1, NULL);
 	(void)harness_expect(h, &shim, RTL__FRAME__BODY_ACK);

@@ -53,8 +53,7 @@ SERVER_CASE(a_version_that_is_not_ours_is_refused)
 
 	fake_shim_init(&shim, "job");
 	shim.version_min = shim.version_max = PROTO_VERSION_MAX + 1;
-	assert_int_equal(fake_shim_connect(&shim, h->socket), 0);
-	fake_shim_send_hello(&shim, 1);
+	harness_say_hello(h, &shim, 1);
 	harness_expect_refusal(h, &shim, "protocol");
 	assert_int_equal(fake_store.n_sessions, 0);
 	fake_shim_done(&shim);
@@ -68,8 +67,7 @@ SERVER_CASE(hello_without_its_recorder_is_refused)
 		if (n == 1)
 			continue;
 		fake_shim_init(&shim, "job");
-		assert_int_equal(fake_shim_connect(&shim, h->socket), 0);
-		fake_shim_send_hello(&shim, n);
+		harness_say_hello(h, &shim, n);
 		harness_expect_refusal(h, &shim, "exactly one");
 		fake_shim_done(&shim);
 	}
@@ -81,8 +79,7 @@ SERVER_CASE(an_unsealed_recorder_is_refused)
 
 	fake_shim_init(&shim, "job");
 	shim.is_unsealed = true;
-	assert_int_equal(fake_shim_connect(&shim, h->socket), 0);
-	fake_shim_send_hello(&shim, 1);
+	harness_say_hello(h, &shim, 1);
 	harness_expect_refusal(h, &shim, "sealed");
 	fake_shim_done(&shim);
 }
@@ -97,8 +94,7 @@ SERVER_CASE(a_recorder_of_another_process_is_refused)
 	fake_shim_init(&other, "job");
 	memfd = shim.memfd;
 	shim.memfd = other.memfd;
-	assert_int_equal(fake_shim_connect(&shim, h->socket), 0);
-	fake_shim_send_hello(&shim, 1);
+	harness_say_hello(h, &shim, 1);
 	harness_expect_refusal(h, &shim, "another process");
 	shim.memfd = memfd;
 	fake_shim_done(&shim);
@@ -306,15 +302,9 @@ SERVER_CASE(another_token_of_the_same_pid_is_an_exec)
 	struct fake_shim first;
 	struct fake_shim second;
 
-	fake_shim_init(&first, "job");
-	fake_shim_connect(&first, h->socket);
-	fake_shim_send_hello(&first, 1);
-	harness_expect(h, &first, RTL__FRAME__BODY_WELCOME);
+	harness_own_shim(h, &first, "job");
 	before = fake_store.processes;
-	fake_shim_init(&second, "job");
-	fake_shim_connect(&second, h->socket);
-	fake_shim_send_hello(&second, 1);
-	harness_expect(h, &second, RTL__FRAME__BODY_WELCOME);
+	harness_own_shim(h, &second, "job");
 	assert_true(before->has_ended);
 	assert_int_equal(before->how, STORE_ENDED_EXEC);
 	assert_true(before->had_memfd);
@@ -349,8 +339,7 @@ SERVER_CASE(of_two_programs_left_the_one_that_says_hello_runs)
 	fake_shim_init(&now, "job");
 	leave(session, &before);
 	leave(session, &now);
-	assert_int_equal(fake_shim_connect(&now, h->socket), 0);
-	fake_shim_send_hello(&now, 1);
+	harness_say_hello(h, &now, 1);
 	harness_expect(h, &now, RTL__FRAME__BODY_WELCOME);
 	assert_false(fake_store.processes->has_ended);
 	assert_true(fake_store.processes->next->has_ended);
@@ -366,10 +355,7 @@ SERVER_CASE(what_an_execed_program_left_ends_when_its_successor_is_here)
 	struct session *session;
 
 	fake_shim_init(&before, "job");
-	fake_shim_init(&now, "job");
-	assert_int_equal(fake_shim_connect(&now, h->socket), 0);
-	fake_shim_send_hello(&now, 1);
-	harness_expect(h, &now, RTL__FRAME__BODY_WELCOME);
+	harness_own_shim(h, &now, "job");
 	session = fake_store.sessions->owner;
 	leave(session, &before);
 	assert_true(fake_store.processes->has_ended);
@@ -385,8 +371,7 @@ SERVER_CASE(a_failed_session_refuses_its_shim)
 
 	fake_store.refuses_sessions = true;
 	fake_shim_init(&shim, "job");
-	fake_shim_connect(&shim, h->socket);
-	fake_shim_send_hello(&shim, 1);
+	harness_say_hello(h, &shim, 1);
 	harness_expect_refusal(h, &shim, "no room");
 	assert_true(fake_store.sessions->is_freed);
 	fake_shim_done(&shim);

@@ -102,6 +102,13 @@ void harness_open(struct harness *h)
 	harness_open_process(h, 1, 0);
 }
 
+void harness_open_timed(struct harness *h, struct frames *frames)
+{
+	harness_open(h);
+	peer_add_defines(frames);
+	peer_add_anchors(frames, 1000000);
+}
+
 void harness_send(struct harness *h, struct frames *frames)
 {
 	size_t count;

@@ -35,6 +35,8 @@ void harness_open_session(struct harness *h, enum store_create create);
 /* Opens process @token in it and waits; pid is 1000 + token. */
 void harness_open_process(struct harness *h, uint8_t token, int rank);
 void harness_open(struct harness *h);
+/* The same, and into @frames go definitions and an anchor of time, for dispatches to follow. */
+void harness_open_timed(struct harness *h, struct frames *frames);
 /* Sends what is in @frames to h->process. */
 void harness_send(struct harness *h, struct frames *frames);
 /* Ends the process without a recorder, after a Bye, and closes the session. */

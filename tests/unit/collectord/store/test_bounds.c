@@ -58,9 +58,7 @@ STORE_CASE(figures_beyond_any_sum)
 {
 	struct frames f = {0};
 
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, FIGURE_MAX, 1);
 	peer_add_dispatches(&f, 2, 2, FIGURE_MAX, 1);
 	harness_send(h, &f);

@@ -27,9 +27,7 @@ static void live_and_die(struct harness *h, const char *fault, int report)
 	int fd;
 
 	setenv("RTL_FAULT", fault, 1);
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	for (uint64_t n = 1; n <= FRAMES; n++) {
 		peer_add_dispatches(&f, n, 1, (n - 1) * EACH, EACH);
 		harness_send(h, &f);

@@ -34,9 +34,7 @@ STORE_CASE(a_row_says_what_was_sent)
 	struct frames f = {0};
 	char want[128];
 
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 2, 7, 1);
 	harness_send(h, &f);
 	harness_wait_commit(h, 1);
@@ -86,9 +84,7 @@ STORE_CASE(dispatches_name_their_calls)
 	uint32_t from[] = {1, 3, 6, 7}, node[] = {0, 5, UINT32_MAX, 0};
 	uint64_t call[] = {8, 9, 9, 0};
 
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	calls.n_call_from = calls.n_call = calls.n_node = 4;
 	calls.call_from = from;
 	calls.call = call;
@@ -115,9 +111,7 @@ STORE_CASE(duplicates_are_ignored_and_counted)
 {
 	struct frames f = {0};
 
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, 0, 10);
 	peer_add_dispatches(&f, 2, 1, 10, 10);
 	peer_add_dispatches(&f, 1, 1, 0, 10);
@@ -134,9 +128,7 @@ STORE_CASE(a_gap_stops_the_peer_until_it_comes_back)
 {
 	struct frames f = {0};
 
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, 0, 10);
 	peer_add_dispatches(&f, 3, 1, 20, 10);
 	peer_add_dispatches(&f, 2, 1, 10, 10);
@@ -172,9 +164,7 @@ STORE_CASE(nonsense_is_refused)
 	};
 	struct frames f = {0};
 
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, 0, 10);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		f.bytes = realloc(f.bytes, f.count + bad[i].count);
@@ -220,9 +210,7 @@ STORE_CASE(a_clean_end_is_complete_and_one_file)
 	struct frames f = {0};
 	char wal[128];
 
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, 0, 1000);
 	peer_add_counters(&f, 0, RTL_Q_dispatched, 1000, RTL_Q_recorded, 1000, -1);
 	harness_send(h, &f);
@@ -254,9 +242,7 @@ STORE_CASE(losses_are_named)
 				    "3 skipped (filter 3), 1 torn (rank 0 queue 0, ";
 	struct frames f = {0};
 
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, 0, 10);
 	peer_add_counters(&f, 0, RTL_Q_dispatched, 20, RTL_Q_dropped_recorder_full, 6,
 		RTL_Q_skipped_filter, 3, RTL_Q_skipped_not_kernel, 99, -1);
@@ -278,9 +264,7 @@ STORE_CASE(a_filter_is_no_loss)
 {
 	struct frames f = {0};
 
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, 3, 2);
 	peer_add_counters(&f, 0, RTL_Q_dispatched, 5, RTL_Q_skipped_filter, 3, -1);
 	harness_send(h, &f);
@@ -308,9 +292,7 @@ STORE_CASE(an_unseen_death_is_an_unknown_tail)
 {
 	struct frames f = {0};
 
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, 0, 10);
 	harness_send(h, &f);
 	assert_int_equal(store_process_end(h->process, -1, STORE_ENDED_KILLED, 137), 0);
@@ -331,9 +313,7 @@ STORE_CASE(live_figures_need_no_disk)
 	struct store_process_stat stat;
 	struct frames f = {0};
 
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, 0, 10);
 	peer_add_dispatches(&f, 2, 2, 0, 20);
 	peer_add_counters(&f, 1, RTL_Q_dispatched, 25, RTL_Q_dropped_recorder_full, 1, -1);

@@ -13,12 +13,9 @@ import argparse
 import ctypes
 import mmap
 import os
-import sys
-import tempfile
 import time
 
-from node import (FOR_EVER, STALL_S_MAX, Node, fail, is_long, quantiles, told_to_end,
-                  wait_for)
+from node import FOR_EVER, STALL_S_MAX, fail, is_long, node_of, quantiles, told_to_end, wait_for
 from oracle import Oracle
 
 YEAR_S, HOUR_S = 365 * 86400, 3600
@@ -127,14 +124,8 @@ def main():
     args = parser.parse_args()
     if args.long and is_long():
         args.rounds = args.long
-    with tempfile.TemporaryDirectory() as work:
-        os.environ["XDG_RUNTIME_DIR"] = work
-        os.environ["RTL_JOB_ID"] = "clocks"
-        node = Node(args.build, work)
-        try:
-            run(node, args)
-        finally:
-            node.end(sys.exc_info()[0])
+    with node_of(args.build, "clocks") as node:
+        run(node, args)
 
 
 if __name__ == "__main__":

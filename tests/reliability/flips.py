@@ -18,10 +18,8 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
-import tempfile
 
-from node import DEADLINE_S, Node, fail, is_long, reap, told, wait_for
+from node import DEADLINE_S, fail, is_long, node_of, reap, told, wait_for
 
 DISPATCHES = 5_000
 PAGE_BYTES = 32768
@@ -76,7 +74,7 @@ def read_one(node, path, what):
     return refused
 
 
-def read(args, work, node):
+def read(args, node):
     node.start()
     told(node.shim(0, DISPATCHES, 0))
     wait_for("the end", lambda: " closed: " in log_since(node, 0))
@@ -84,7 +82,7 @@ def read(args, work, node):
     whole = node.database
     refused = 0
     for i, at in enumerate(offsets(os.path.getsize(whole), args.flips)):
-        path = os.path.join(work, "flipped.db")
+        path = os.path.join(node.work, "flipped.db")
         shutil.copyfile(whole, path)
         flip(path, at, i % 8 == 7)
         refused += read_one(node, path, "byte %d" % at)
@@ -153,14 +151,14 @@ def store_one(node, what):
     return "set aside" in said, "left alone" in said
 
 
-def store(args, work, node):
+def store(args, node):
     node.start()
     # The rank lives on, and all it sent is acknowledged: what the file loses is nowhere else.
     shim = node.shim(0, 100 * DISPATCHES, 20_000)
     wait_for("rows", lambda: rows(node.database) >= DISPATCHES)
     node.kill()
     reap(shim)
-    kept = os.path.join(work, "kept.db")
+    kept = os.path.join(node.work, "kept.db")
     for suffix in ("", "-wal"):
         shutil.copyfile(node.database + suffix, kept + suffix)
     aside = alone = 0
@@ -193,14 +191,8 @@ def main():
     if args.long and is_long():
         args.flips = args.long
     random.seed(args.seed)
-    with tempfile.TemporaryDirectory() as work:
-        os.environ["XDG_RUNTIME_DIR"] = work
-        os.environ["RTL_JOB_ID"] = "flips"
-        node = Node(args.build, work)
-        try:
-            {"read": read, "store": store}[args.mode](args, work, node)
-        finally:
-            node.end(sys.exc_info()[0])
+    with node_of(args.build, "flips") as node:
+        {"read": read, "store": store}[args.mode](args, node)
 
 
 if __name__ == "__main__":

@@ -17,12 +17,10 @@ import random
 import re
 import shutil
 import signal
-import sys
-import tempfile
 import time
 
 from manager import Manager
-from node import (DEADLINE_S, FOR_EVER, STALL_S_MAX, Node, fail, is_long, quantiles, reap,
+from node import (DEADLINE_S, FOR_EVER, STALL_S_MAX, fail, is_long, node_of, quantiles, reap,
                   told_to_end, wait_for)
 from oracle import Oracle
 
@@ -258,14 +256,8 @@ def main():
     seed = args.seed if args.seed is not None else random.randrange(1 << 30)
     random.seed(seed)
     print("kills: %s, seed %d" % (args.mode, seed), flush=True)
-    with tempfile.TemporaryDirectory() as work:
-        os.environ["XDG_RUNTIME_DIR"] = work
-        os.environ["RTL_JOB_ID"] = "kills"
-        node = Node(args.build, work)
-        try:
-            MODES[args.mode](node, args)
-        finally:
-            node.end(sys.exc_info()[0])
+    with node_of(args.build, "kills") as node:
+        MODES[args.mode](node, args)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 
 # A machine of CI may stand still for two minutes, as its kernel says (workqueue lockup).
@@ -218,3 +219,16 @@ def quantiles(values):
         return "never"
     at = [values[int(part * (len(values) - 1) + 0.5)] for part in (0.5, 0.99, 1)]
     return "p50 %.0f ms, p99 %.0f ms, max %.0f ms" % tuple(1000 * v for v in at)
+
+
+@contextlib.contextmanager
+def node_of(build, job):
+    """A node in a folder of its own, ended with the with statement; its ranks are of @job."""
+    with tempfile.TemporaryDirectory() as work:
+        os.environ["XDG_RUNTIME_DIR"] = work
+        os.environ["RTL_JOB_ID"] = job
+        node = Node(build, work)
+        try:
+            yield node
+        finally:
+            node.end(sys.exc_info()[0])

@@ -12,9 +12,8 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 
-from node import DEADLINE_S, FOR_EVER, Node, fail, is_long, told_to_end, wait_for
+from node import DEADLINE_S, FOR_EVER, fail, is_long, node_of, told_to_end, wait_for
 from oracle import Oracle
 
 WAL_BYTES_MAX = 64 << 20  # proto/base/limits.h
@@ -138,14 +137,8 @@ def main():
     args = parser.parse_args()
     if args.long and is_long():
         args.kills, args.rows = args.long, 10 * args.rows
-    with tempfile.TemporaryDirectory() as work:
-        os.environ["XDG_RUNTIME_DIR"] = work
-        os.environ["RTL_JOB_ID"] = "reader"
-        node = Node(args.build, work)
-        try:
-            run(args, node)
-        finally:
-            node.end(sys.exc_info()[0])
+    with node_of(args.build, "reader") as node:
+        run(args, node)
 
 
 if __name__ == "__main__":

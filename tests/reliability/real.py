@@ -14,11 +14,10 @@ import random
 import re
 import subprocess
 import sys
-import tempfile
 import time
 
 from manager import Manager
-from node import DEADLINE_S, Node, fail, is_long, reap, wait_for
+from node import DEADLINE_S, fail, is_long, node_of, reap, wait_for
 
 RANKS = 8
 RATE = 2_000
@@ -152,14 +151,8 @@ def main():
     seed = args.seed if args.seed is not None else random.randrange(1 << 30)
     random.seed(seed)
     print("real: %s, seed %d" % (args.mode, seed), flush=True)
-    with tempfile.TemporaryDirectory() as work:
-        os.environ["XDG_RUNTIME_DIR"] = work
-        os.environ["RTL_JOB_ID"] = "real"
-        node = Node(args.build, work)
-        try:
-            {"collector": kill_collector, "rank": kill_ranks}[args.mode](node, Job(node), args)
-        finally:
-            node.end(sys.exc_info()[0])
+    with node_of(args.build, "real") as node:
+        {"collector": kill_collector, "rank": kill_ranks}[args.mode](node, Job(node), args)
 
 
 if __name__ == "__main__":

@@ -9,14 +9,10 @@ usage: stops.py MODE --build DIR [--shims N] [--rate N] [--seconds S]
              frames are acknowledged all the same; then the stopped ones go on, or are killed
 """
 import argparse
-import os
 import signal
-import sys
-import tempfile
 import time
 
-from node import (FOR_EVER, STALL_S_MAX, Node, fail, is_long, reap, said, told_to_end,
-                  wait_for)
+from node import FOR_EVER, STALL_S_MAX, fail, is_long, node_of, reap, said, told_to_end, wait_for
 from oracle import Oracle
 
 # Where a rank stops, and at which passing: records and marks come fast, frames do not.
@@ -121,14 +117,8 @@ def main():
     args = parser.parse_args()
     if args.long and is_long():
         args.seconds = args.long
-    with tempfile.TemporaryDirectory() as work:
-        os.environ["XDG_RUNTIME_DIR"] = work
-        os.environ["RTL_JOB_ID"] = "stops"
-        node = Node(args.build, work)
-        try:
-            {"collector": stop_collector, "rank": stop_ranks}[args.mode](node, args)
-        finally:
-            node.end(sys.exc_info()[0])
+    with node_of(args.build, "stops") as node:
+        {"collector": stop_collector, "rank": stop_ranks}[args.mode](node, args)
 
 
 if __name__ == "__main__":

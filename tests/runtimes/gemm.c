@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/lib/check.h"
+
 #define SIDE	     128
 #define NO_TRANSPOSE 111
 
@@ -19,14 +21,6 @@ static void *find(void *library, const char *name)
 		exit(1);
 	}
 	return function;
-}
-
-static void check(int result, const char *what)
-{
-	if (!result)
-		return;
-	fprintf(stderr, "gemm: %s returns %d\n", what, result);
-	exit(1);
 }
 
 #define CALL(library, name, types, ...)                                                            \

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/lib/check.h"
+
 #define LIBRARIES_MAX 2
 
 struct hip {
@@ -29,14 +31,6 @@ static void *find(const struct hip *hip, const char *name)
 		exit(1);
 	}
 	return function;
-}
-
-static void check(int result, const char *what)
-{
-	if (!result)
-		return;
-	fprintf(stderr, "opener: %s returns %d\n", what, result);
-	exit(1);
 }
 
 static void *open_as(const char *how, const char *name)

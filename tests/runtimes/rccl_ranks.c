@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/lib/check.h"
+
 #define RANKS_MAX 16
 #define COUNT	  ((size_t)1 << 18)
 #define FLOAT32	  7
@@ -36,14 +38,6 @@ static void *find(void *library, const char *name)
 		exit(1);
 	}
 	return function;
-}
-
-static void check(int result, const char *what)
-{
-	if (!result)
-		return;
-	fprintf(stderr, "rccl: %s returns %d\n", what, result);
-	exit(1);
 }
 
 /* CALL(library, function, (types), arguments): by name, so that one program serves every release.

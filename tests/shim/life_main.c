@@ -42,6 +42,26 @@ static void run(hsa_queue_t *queue, unsigned kernels)
 	HSA_OK(hsa_signal_destroy(signal));
 }
 
+/* The runtime, code and a queue that has run @kernels; finish() ends all three. */
+static hsa_queue_t *begin(unsigned kernels)
+{
+	hsa_queue_t *queue;
+
+	gpu_open(&gpu);
+	code_load(gpu.agent[0], &code);
+	queue = queue_new(gpu.agent[0], QUEUE_PACKETS);
+	if (kernels > 0)
+		run(queue, kernels);
+	return queue;
+}
+
+static void finish(hsa_queue_t *queue)
+{
+	HSA_OK(hsa_queue_destroy(queue));
+	code_unload(&code);
+	gpu_close();
+}
+
 static void once(unsigned queues, unsigned kernels)
 {
 	gpu_open(&gpu);
@@ -146,10 +166,7 @@ static void forks(void)
 	int status;
 	pid_t pid;
 
-	gpu_open(&gpu);
-	code_load(gpu.agent[0], &code);
-	queue = queue_new(gpu.agent[0], QUEUE_PACKETS);
-	run(queue, 10);
+	queue = begin(10);
 	require(memfds_count() == 1, "no recorder here: nothing is tested");
 	for (int i = 0; i < 5; i++) {
 		pid = fork();
@@ -162,9 +179,7 @@ static void forks(void)
 			"a child kept the recorder or died");
 		run(queue, 10);
 	}
-	HSA_OK(hsa_queue_destroy(queue));
-	code_unload(&code);
-	gpu_close();
+	finish(queue);
 }
 
 #define FILES 16
@@ -200,17 +215,12 @@ static void grandchildren(void)
 	int status;
 	pid_t pid;
 
-	gpu_open(&gpu);
-	code_load(gpu.agent[0], &code);
-	queue = queue_new(gpu.agent[0], QUEUE_PACKETS);
-	run(queue, 10);
+	queue = begin(10);
 	pid = fork();
 	if (!pid)
 		child_of_child();
 	require(waitpid(pid, &status, 0) == pid && status == 0, "a grandchild lost a file");
-	HSA_OK(hsa_queue_destroy(queue));
-	code_unload(&code);
-	gpu_close();
+	finish(queue);
 }
 
 /* Forks after the runtime was shut down; the child starts its own. */
@@ -238,10 +248,7 @@ static void child_ends(void)
 	int status = -1;
 	pid_t pid;
 
-	gpu_open(&gpu);
-	code_load(gpu.agent[0], &code);
-	queue = queue_new(gpu.agent[0], QUEUE_PACKETS);
-	run(queue, 10);
+	queue = begin(10);
 	pid = fork();
 	if (!pid) {
 		void (*unload)(void);
@@ -255,9 +262,7 @@ static void child_ends(void)
 		_exit(0);
 	}
 	require(waitpid(pid, &status, 0) == pid && status == 0, "a child died of its end");
-	HSA_OK(hsa_queue_destroy(queue));
-	code_unload(&code);
-	gpu_close();
+	finish(queue);
 }
 
 /* A program that closes every descriptor it finds, and then opens its own files. */
@@ -266,18 +271,13 @@ static void closes_all(void)
 	FILE *file[FILES];
 	hsa_queue_t *queue;
 
-	gpu_open(&gpu);
-	code_load(gpu.agent[0], &code);
-	queue = queue_new(gpu.agent[0], QUEUE_PACKETS);
-	run(queue, 10);
+	queue = begin(10);
 	for (int fd = 3; fd < 256; fd++)
 		close(fd);
 	for (int i = 0; i < FILES; i++)
 		require((file[i] = tmpfile()) != NULL, "no file");
 	run(queue, 10);
-	HSA_OK(hsa_queue_destroy(queue));
-	code_unload(&code);
-	gpu_close();
+	finish(queue);
 	for (int i = 0; i < FILES; i++)
 		require(!fseek(file[i], 0, SEEK_END) && !ftell(file[i]), "a file was written to");
 }
@@ -303,16 +303,11 @@ static void second_runtime(void)
 	require(load != NULL, "no shim");
 	for (size_t i = 0; i < sizeof(table.member) / sizeof(table.member[0]); i++)
 		table.member[i] = dlsym(RTLD_DEFAULT, "hsa_system_get_info");
-	gpu_open(&gpu);
-	code_load(gpu.agent[0], &code);
-	queue = queue_new(gpu.agent[0], QUEUE_PACKETS);
-	run(queue, 10);
+	queue = begin(10);
 	require(load(&root, 1, 0, NULL), "OnLoad says no");
 	require(memfds_count() == 1, "two recorders");
 	run(queue, 10);
-	HSA_OK(hsa_queue_destroy(queue));
-	code_unload(&code);
-	gpu_close();
+	finish(queue);
 }
 
 /* With a file size limit below the recorder's size there is no signal and no record. */
@@ -334,10 +329,7 @@ static void closed(void)
 
 	for (int fd = 0; fd < 3; fd++)
 		close(fd);
-	gpu_open(&gpu);
-	code_load(gpu.agent[0], &code);
-	queue = queue_new(gpu.agent[0], QUEUE_PACKETS);
-	run(queue, 10);
+	queue = begin(10);
 	for (int fd = 0; fd < 3; fd++) {
 		ssize_t bytes;
 
@@ -348,9 +340,7 @@ static void closed(void)
 			strstr(target, "socket:"))
 			_exit(1);
 	}
-	HSA_OK(hsa_queue_destroy(queue));
-	code_unload(&code);
-	gpu_close();
+	finish(queue);
 	fprintf(out, "dispatched %u\n", dispatched);
 	fclose(out);
 	_exit(0);
@@ -361,10 +351,7 @@ static void never(void)
 {
 	hsa_queue_t *queue;
 
-	gpu_open(&gpu);
-	code_load(gpu.agent[0], &code);
-	queue = queue_new(gpu.agent[0], QUEUE_PACKETS);
-	run(queue, 1);
+	queue = begin(1);
 	require(wait_for(all_is_recorded, NULL), "the first one is not recorded");
 	(void)queue_put(queue, packet_dispatch(code.kernel[1], (hsa_signal_t){0}));
 	dispatched++;
@@ -425,18 +412,14 @@ static void ranges(void)
 	memcpy(&pop, &symbol, sizeof(pop));
 	require(push && pop, "no library defines roctx");
 	require(push("before the runtime") == 0, "the first level is 0");
-	gpu_open(&gpu);
-	code_load(gpu.agent[0], &code);
-	queue = queue_new(gpu.agent[0], QUEUE_PACKETS);
+	queue = begin(0);
 	require(push("inner") == 1, "the second level is 1");
 	run(queue, 3);
 	require(pop() == 1, "level 1 ends");
 	run(queue, 2);
 	require(pop() == 0 && pop() < 0, "level 0 ends, and there is no more");
 	run(queue, 1);
-	HSA_OK(hsa_queue_destroy(queue));
-	code_unload(&code);
-	gpu_close();
+	finish(queue);
 }
 
 static const struct {

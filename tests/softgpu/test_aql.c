@@ -36,12 +36,11 @@ static bool is_consumed(void *arg)
 	return hsa_queue_load_read_index_scacquire(q) == hsa_queue_load_write_index_scacquire(q);
 }
 
-static void dispatch_decrements_once_per_packet(void **state)
+TEST_CASE(dispatch_decrements_once_per_packet)
 {
 	hsa_queue_t *q = queue_new(g.agent[0], 64);
 	hsa_signal_t s = signal_new(10);
 
-	(void)state;
 	for (int i = 0; i < 10; i++)
 		queue_put(q, packet_dispatch(code[0].kernel[0], s));
 	signal_wait_done(s);
@@ -52,13 +51,12 @@ static void dispatch_decrements_once_per_packet(void **state)
 	HSA_OK(hsa_queue_destroy(q));
 }
 
-static void consumed_slots_are_invalid_again(void **state)
+TEST_CASE(consumed_slots_are_invalid_again)
 {
 	hsa_queue_t *q = queue_new(g.agent[0], 64);
 	hsa_signal_t s = signal_new(1);
 	const struct packet *ring = q->base_address;
 
-	(void)state;
 	for (int i = 0; i < 64; i++)
 		queue_put(q, packet_dispatch(code[0].kernel[0], i == 63 ? s : no_signal));
 	signal_wait_done(s);
@@ -69,13 +67,12 @@ static void consumed_slots_are_invalid_again(void **state)
 	HSA_OK(hsa_queue_destroy(q));
 }
 
-static void ring_wraps_many_times(void **state)
+TEST_CASE(ring_wraps_many_times)
 {
 	enum { PACKETS = 100000 };
 	hsa_queue_t *q = queue_new(g.agent[0], 64);
 	hsa_signal_t s = signal_new(PACKETS);
 
-	(void)state;
 	for (int i = 0; i < PACKETS; i++)
 		queue_put(q, packet_dispatch(code[0].kernel[i & 3], s));
 	signal_wait_done(s);
@@ -100,7 +97,7 @@ static void *produce(void *arg)
 	return NULL;
 }
 
-static void many_producers_lose_nothing(void **state)
+TEST_CASE(many_producers_lose_nothing)
 {
 	enum { THREADS = 4, PACKETS = 20000 };
 	hsa_queue_t *q = queue_new(g.agent[0], 256);
@@ -108,7 +105,6 @@ static void many_producers_lose_nothing(void **state)
 	pthread_t thread[THREADS];
 	struct producer p = {q, s, code[0].kernel[1], PACKETS};
 
-	(void)state;
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, produce, &p), 0);
 	for (int i = 0; i < THREADS; i++)
@@ -121,14 +117,13 @@ static void many_producers_lose_nothing(void **state)
 }
 
 /* One doorbell for a batch, with any value: the write index counts. */
-static void one_doorbell_serves_a_batch(void **state)
+TEST_CASE(one_doorbell_serves_a_batch)
 {
 	hsa_queue_t *q = queue_new(g.agent[0], 256);
 	hsa_signal_t s = signal_new(100);
 	uint64_t first = hsa_queue_add_write_index_relaxed(q, 100);
 	struct packet p = packet_dispatch(code[0].kernel[0], s);
 
-	(void)state;
 	for (uint64_t i = 0; i < 100; i++)
 		packet_store(q, first + i, &p);
 	queue_ring(q, first);
@@ -138,14 +133,13 @@ static void one_doorbell_serves_a_batch(void **state)
 	HSA_OK(hsa_queue_destroy(q));
 }
 
-static void nothing_runs_before_its_doorbell(void **state)
+TEST_CASE(nothing_runs_before_its_doorbell)
 {
 	hsa_queue_t *q = queue_new(g.agent[0], 64), *other = queue_new(g.agent[0], 64);
 	hsa_signal_t s = signal_new(1), t = signal_new(1);
 	uint64_t index = hsa_queue_add_write_index_relaxed(q, 1);
 	struct packet p = packet_dispatch(code[0].kernel[0], s);
 
-	(void)state;
 	packet_store(q, index, &p);
 	/* Meanwhile the processor polls its queues many times. */
 	for (int i = 0; i < 100; i++)
@@ -159,7 +153,7 @@ static void nothing_runs_before_its_doorbell(void **state)
 	HSA_OK(hsa_queue_destroy(other));
 }
 
-static void processing_stops_at_an_invalid_packet(void **state)
+TEST_CASE(processing_stops_at_an_invalid_packet)
 {
 	hsa_queue_t *q = queue_new(g.agent[0], 64), *other = queue_new(g.agent[0], 64);
 	hsa_signal_t s = signal_new(1), after = signal_new(1), t = signal_new(1);
@@ -167,7 +161,6 @@ static void processing_stops_at_an_invalid_packet(void **state)
 	struct packet p = packet_dispatch(code[0].kernel[0], s);
 	struct packet last = packet_dispatch(code[0].kernel[0], after);
 
-	(void)state;
 	packet_store(q, first, &p);
 	packet_store(q, first + 2, &last);
 	queue_ring(q, first + 2);
@@ -187,14 +180,13 @@ static void processing_stops_at_an_invalid_packet(void **state)
 	HSA_OK(hsa_queue_destroy(other));
 }
 
-static void full_ring_holds_producers_back(void **state)
+TEST_CASE(full_ring_holds_producers_back)
 {
 	hsa_queue_t *q = queue_new(g.agent[0], 64);
 	hsa_signal_t gate = signal_new(1), s = signal_new(64);
 	struct producer p = {q, s, code[0].kernel[0], 64};
 	pthread_t thread;
 
-	(void)state;
 	queue_put(q, packet_barrier(HSA_PACKET_TYPE_BARRIER_AND, &gate, 1, no_signal));
 	assert_int_equal(pthread_create(&thread, NULL, produce, &p), 0);
 	/* 63 fit beside the barrier, the 64th waits for a slot. */
@@ -210,13 +202,12 @@ static void full_ring_holds_producers_back(void **state)
 	HSA_OK(hsa_queue_destroy(q));
 }
 
-static void barrier_and_waits_for_all(void **state)
+TEST_CASE(barrier_and_waits_for_all)
 {
 	hsa_queue_t *q = queue_new(g.agent[0], 64), *other = queue_new(g.agent[0], 64);
 	hsa_signal_t dep[3] = {signal_new(1), signal_new(1), signal_new(1)};
 	hsa_signal_t done = signal_new(1), t = signal_new(1);
 
-	(void)state;
 	queue_put(q, packet_barrier(HSA_PACKET_TYPE_BARRIER_AND, dep, 3, done));
 	for (int i = 0; i < 3; i++) {
 		for (int k = 0; k < 50; k++)
@@ -233,12 +224,11 @@ static void barrier_and_waits_for_all(void **state)
 	HSA_OK(hsa_queue_destroy(other));
 }
 
-static void barrier_or_waits_for_one(void **state)
+TEST_CASE(barrier_or_waits_for_one)
 {
 	hsa_queue_t *q = queue_new(g.agent[0], 64), *other = queue_new(g.agent[0], 64);
 	hsa_signal_t dep[5], done = signal_new(1), t = signal_new(1);
 
-	(void)state;
 	for (int i = 0; i < 5; i++)
 		dep[i] = signal_new(1);
 	queue_put(q, packet_barrier(HSA_PACKET_TYPE_BARRIER_OR, dep, 5, done));
@@ -255,12 +245,11 @@ static void barrier_or_waits_for_one(void **state)
 	HSA_OK(hsa_queue_destroy(other));
 }
 
-static void barrier_without_dependencies_is_met(void **state)
+TEST_CASE(barrier_without_dependencies_is_met)
 {
 	hsa_queue_t *q = queue_new(g.agent[0], 64);
 	hsa_signal_t done = signal_new(2);
 
-	(void)state;
 	queue_put(q, packet_barrier(HSA_PACKET_TYPE_BARRIER_AND, NULL, 0, done));
 	queue_put(q, packet_barrier(HSA_PACKET_TYPE_BARRIER_OR, NULL, 0, done));
 	signal_wait_done(done);
@@ -287,21 +276,19 @@ static void expect_value_barrier(hsa_signal_condition32_t condition, hsa_signal_
 	HSA_OK(hsa_queue_destroy(other));
 }
 
-static void barrier_value_honours_its_condition(void **state)
+TEST_CASE(barrier_value_honours_its_condition)
 {
-	(void)state;
 	expect_value_barrier(HSA_SIGNAL_CONDITION_EQ, 1, 7, 7);
 	expect_value_barrier(HSA_SIGNAL_CONDITION_NE, 7, 1, 7);
 	expect_value_barrier(HSA_SIGNAL_CONDITION_LT, 7, 6, 7);
 	expect_value_barrier(HSA_SIGNAL_CONDITION_GTE, 6, 8, 7);
 }
 
-static void blocked_queue_does_not_hold_up_others(void **state)
+TEST_CASE(blocked_queue_does_not_hold_up_others)
 {
 	hsa_queue_t *q = queue_new(g.agent[0], 64), *other = queue_new(g.agent[0], 64);
 	hsa_signal_t gate = signal_new(1), s = signal_new(1), t = signal_new(1);
 
-	(void)state;
 	queue_put(q, packet_barrier(HSA_PACKET_TYPE_BARRIER_AND, &gate, 1, no_signal));
 	queue_put(q, packet_dispatch(code[0].kernel[0], s));
 	for (int i = 0; i < 1000; i++)
@@ -320,13 +307,12 @@ static void blocked_queue_does_not_hold_up_others(void **state)
  * GPU 0 completes a signal that GPU 1 waits for; the second kernel must not start before the first
  * has ended.
  */
-static void dependency_carries_time_across_gpus(void **state)
+TEST_CASE(dependency_carries_time_across_gpus)
 {
 	hsa_queue_t *q[2] = {queue_new(g.agent[0], 64), queue_new(g.agent[1], 64)};
 	hsa_signal_t first = signal_new(1), second = signal_new(1);
 	hsa_amd_profiling_dispatch_time_t a, b;
 
-	(void)state;
 	queue_put(q[1], packet_barrier(HSA_PACKET_TYPE_BARRIER_AND, &first, 1, no_signal));
 	queue_put(q[1], packet_dispatch(code[1].kernel[0], second));
 	/* 300 kernels of 2 us, far ahead of the wall clock. */
@@ -342,12 +328,11 @@ static void dependency_carries_time_across_gpus(void **state)
 		HSA_OK(hsa_queue_destroy(q[i]));
 }
 
-static void suspended_queue_rests(void **state)
+TEST_CASE(suspended_queue_rests)
 {
 	hsa_queue_t *q = queue_new(g.agent[0], 64);
 	hsa_signal_t s = signal_new(1);
 
-	(void)state;
 	run_one(q, code[0].kernel[0], s);
 	HSA_OK(hsa_queue_inactivate(q));
 	/* Packets in an inactive queue are never executed; destroying it must not wait for them. */
@@ -358,12 +343,11 @@ static void suspended_queue_rests(void **state)
 	HSA_OK(hsa_signal_destroy(s));
 }
 
-static void many_queues_come_and_go(void **state)
+TEST_CASE(many_queues_come_and_go)
 {
 	hsa_signal_t s = signal_new(1);
 	hsa_queue_t *q[16];
 
-	(void)state;
 	for (int round = 0; round < 10; round++) {
 		for (int i = 0; i < 16; i++)
 			q[i] = queue_new(g.agent[i & 1], 64);
@@ -377,25 +361,6 @@ static void many_queues_come_and_go(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(dispatch_decrements_once_per_packet),
-		cmocka_unit_test(consumed_slots_are_invalid_again),
-		cmocka_unit_test(ring_wraps_many_times),
-		cmocka_unit_test(many_producers_lose_nothing),
-		cmocka_unit_test(one_doorbell_serves_a_batch),
-		cmocka_unit_test(nothing_runs_before_its_doorbell),
-		cmocka_unit_test(processing_stops_at_an_invalid_packet),
-		cmocka_unit_test(full_ring_holds_producers_back),
-		cmocka_unit_test(barrier_and_waits_for_all),
-		cmocka_unit_test(barrier_or_waits_for_one),
-		cmocka_unit_test(barrier_without_dependencies_is_met),
-		cmocka_unit_test(barrier_value_honours_its_condition),
-		cmocka_unit_test(blocked_queue_does_not_hold_up_others),
-		cmocka_unit_test(dependency_carries_time_across_gpus),
-		cmocka_unit_test(suspended_queue_rests),
-		cmocka_unit_test(many_queues_come_and_go),
-	};
-
 	gpu_require_soft_thunk();
-	return cmocka_run_group_tests_name("softgpu.aql", tests, setup, teardown);
+	return test_run(setup, teardown);
 }

@@ -3,17 +3,13 @@
  * The thunk alone, without ROCr: rings, doorbells and events driven by hand.
  * All code of this process is ours, so a thread sanitizer sees every access.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
 #include "tests/softgpu/softgpu.h"
 
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "tests/lib/test.h"
 
 #define RING_PACKETS 64u
 #define KMT_OK(call) assert_int_equal((call), HSAKMT_STATUS_SUCCESS)
@@ -107,7 +103,9 @@ static void *produce(void *arg)
 	return NULL;
 }
 
-static void producers_and_processors_do_not_race(void **state)
+#define CASE(claim) TEST_CASE_BETWEEN(claim, setup, teardown)
+
+CASE(producers_and_processors_do_not_race)
 {
 	enum { THREADS = 4, PACKETS = 3000 };
 	pthread_t thread[THREADS];
@@ -115,7 +113,6 @@ static void producers_and_processors_do_not_race(void **state)
 	amd_signal_t s[2] = {{.value = THREADS / 2 * PACKETS}, {.value = THREADS / 2 * PACKETS}};
 	struct ring *r[2] = {ring_new(1), ring_new(2)};
 
-	(void)state;
 	for (int i = 0; i < THREADS; i++) {
 		p[i] = (struct producer){r[i & 1], &s[i & 1], PACKETS};
 		assert_int_equal(pthread_create(&thread[i], NULL, produce, &p[i]), 0);
@@ -129,11 +126,10 @@ static void producers_and_processors_do_not_race(void **state)
 	}
 }
 
-static void barriers_cross_gpus(void **state)
+CASE(barriers_cross_gpus)
 {
 	struct ring *r[2] = {ring_new(1), ring_new(2)};
 
-	(void)state;
 	for (int i = 0; i < 500; i++) {
 		amd_signal_t s = {.value = 1}, done = {.value = 1};
 		uint64_t dep[5] = {handle(&s)};
@@ -150,12 +146,11 @@ static void barriers_cross_gpus(void **state)
 		ring_free(r[i]);
 }
 
-static void unknown_packet_stops_its_queue_only(void **state)
+CASE(unknown_packet_stops_its_queue_only)
 {
 	struct ring *r = ring_new(1), *other = ring_new(1);
 	amd_signal_t s = {.value = 1}, t = {.value = 100};
 
-	(void)state;
 	ring_put(r, 77, NULL, 0);
 	ring_put(r, HSA_PACKET_TYPE_KERNEL_DISPATCH, NULL, handle(&s));
 	for (int i = 0; i < 100; i++)
@@ -182,14 +177,13 @@ static void *wait_for_event(void *arg)
 	return (void *)(uintptr_t)hsaKmtWaitOnEvent(arg, 60000);
 }
 
-static void event_wakes_all_waiters_and_is_consumed(void **state)
+CASE(event_wakes_all_waiters_and_is_consumed)
 {
 	HsaEvent *e = event_new(false);
 	pthread_t thread[4];
 	unsigned int live = 4;
 	void *ret;
 
-	(void)state;
 	/* Set before any thread waits: it stays set for one. */
 	KMT_OK(hsaKmtSetEvent(e));
 	KMT_OK(hsaKmtWaitOnEvent(e, 0));
@@ -207,12 +201,11 @@ static void event_wakes_all_waiters_and_is_consumed(void **state)
 	KMT_OK(hsaKmtDestroyEvent(e));
 }
 
-static void packet_interrupts_the_waiter(void **state)
+CASE(packet_interrupts_the_waiter)
 {
 	HsaEvent *e = event_new(false), *never = event_new(false);
 	struct ring *r = ring_new(1);
 
-	(void)state;
 	for (int i = 0; i < 200; i++) {
 		amd_signal_t s = {.value = 1,
 			.event_mailbox_ptr = e->EventData.HWData2,
@@ -232,13 +225,12 @@ static void packet_interrupts_the_waiter(void **state)
 	KMT_OK(hsaKmtDestroyEvent(never));
 }
 
-static void events_run_out_and_come_back(void **state)
+CASE(events_run_out_and_come_back)
 {
 	static HsaEvent *e[4096];
 	HsaEventDescriptor d = {.EventType = HSA_EVENTTYPE_SIGNAL};
 	HsaEvent *extra = NULL;
 
-	(void)state;
 	for (int i = 0; i < 4096; i++)
 		e[i] = event_new(true);
 	assert_int_not_equal(hsaKmtCreateEvent(&d, true, false, &extra), HSAKMT_STATUS_SUCCESS);
@@ -251,13 +243,12 @@ static void events_run_out_and_come_back(void **state)
 	assert_int_not_equal(hsaKmtWaitOnEvent(NULL, 0), HSAKMT_STATUS_SUCCESS);
 }
 
-static void registrations_nest_under_one_alias(void **state)
+CASE(registrations_nest_under_one_alias)
 {
 	HSAuint64 alias = 0, again = 0;
 	uint8_t *host = malloc(50000);
 	HsaPointerInfo info;
 
-	(void)state;
 	assert_non_null(host);
 	assert_int_not_equal(hsaKmtQueryPointerInfo(host, &info), HSAKMT_STATUS_SUCCESS);
 	assert_int_equal(info.Type, HSA_POINTER_UNKNOWN);
@@ -279,13 +270,12 @@ static void registrations_nest_under_one_alias(void **state)
 	free(host);
 }
 
-static void allocations_are_found_by_any_address(void **state)
+CASE(allocations_are_found_by_any_address)
 {
 	HsaMemFlags flags = {{.Value = 0}};
 	struct mem_info mem;
 	void *p[3];
 
-	(void)state;
 	for (unsigned int i = 0; i < 3; i++)
 		KMT_OK(hsaKmtAllocMemory(i, (i + 1) * (3u << 20), flags, &p[i]));
 	for (unsigned int i = 0; i < 3; i++) {
@@ -303,12 +293,11 @@ static void allocations_are_found_by_any_address(void **state)
 	assert_int_not_equal(hsaKmtFreeMemory(p[0], 3u << 20), HSAKMT_STATUS_SUCCESS);
 }
 
-static void suspended_queue_keeps_its_packets(void **state)
+CASE(suspended_queue_keeps_its_packets)
 {
 	struct ring *r = ring_new(1);
 	amd_signal_t s = {.value = 1};
 
-	(void)state;
 	KMT_OK(hsaKmtUpdateQueue(
 		r->res.QueueId, 0, HSA_QUEUE_PRIORITY_NORMAL, r->base, RING_PACKETS * 64, NULL));
 	ring_put(r, HSA_PACKET_TYPE_KERNEL_DISPATCH, NULL, handle(&s));
@@ -323,37 +312,13 @@ static void suspended_queue_keeps_its_packets(void **state)
  * As with ROCr's threads: the one that waited for a signal destroys the event while the one that
  * stored the value is about to set it.
  */
-static void event_may_be_set_after_its_end(void **state)
+CASE(event_may_be_set_after_its_end)
 {
 	HsaEvent *e = event_new(false), *next;
 
-	(void)state;
 	KMT_OK(hsaKmtDestroyEvent(e));
 	KMT_OK(hsaKmtSetEvent(e));
 	next = event_new(false);
 	assert_int_equal(hsaKmtWaitOnEvent(next, 0), HSAKMT_STATUS_WAIT_TIMEOUT);
 	KMT_OK(hsaKmtDestroyEvent(next));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			producers_and_processors_do_not_race, setup, teardown),
-		cmocka_unit_test_setup_teardown(barriers_cross_gpus, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			unknown_packet_stops_its_queue_only, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			event_wakes_all_waiters_and_is_consumed, setup, teardown),
-		cmocka_unit_test_setup_teardown(packet_interrupts_the_waiter, setup, teardown),
-		cmocka_unit_test_setup_teardown(events_run_out_and_come_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(event_may_be_set_after_its_end, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			registrations_nest_under_one_alias, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			allocations_are_found_by_any_address, setup, teardown),
-		cmocka_unit_test_setup_teardown(suspended_queue_keeps_its_packets, setup, teardown),
-	};
-
-	return cmocka_run_group_tests_name("softgpu.direct", tests, NULL, NULL);
 }

@@ -3,12 +3,6 @@
  * libdtif.so as ROCr 7 uses it: opened by name, every function looked up, structures of ROCm 7. The
  * test takes the place of the runtime.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
 #include "tests/softgpu/later_thunk.h"
 
 #include <dlfcn.h>
@@ -19,6 +13,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "tests/lib/test.h"
 
 #define RING_BYTES    4096u
 #define KMT(function) ((__typeof__(&function))find(#function))
@@ -61,12 +57,13 @@ static uint32_t word(const void *from, size_t offset)
 	return v;
 }
 
-static void node_has_the_layout_of_rocm_7(void **state)
+#define CASE(claim) TEST_CASE_BETWEEN(claim, NULL, close_again)
+
+CASE(node_has_the_layout_of_rocm_7)
 {
 	struct later_node_properties p[2];
 	uint64_t unique[2];
 
-	(void)state;
 	open_with("gfx942", "11");
 	memset(p, 0xee, sizeof(p));
 	KMT_OK(KMT(hsaKmtGetNodeProperties)(1, (HsaNodeProperties *)&p[0]));
@@ -85,12 +82,11 @@ static void node_has_the_layout_of_rocm_7(void **state)
 		HSAKMT_STATUS_INVALID_NODE_UNIT);
 }
 
-static void link_recommends_engines_of_its_gpu(void **state)
+CASE(link_recommends_engines_of_its_gpu)
 {
 	struct later_link_properties l[3];
 	HsaVersionInfo version;
 
-	(void)state;
 	open_with("gfx942,gfx90a", "17");
 	KMT_OK(KMT(hsaKmtGetVersion)(&version));
 	assert_int_equal(version.KernelInterfaceMinorVersion, 17);
@@ -116,11 +112,10 @@ static void *ring_memory(uint64_t align)
 	return p;
 }
 
-static void alignment_is_obeyed(void **state)
+CASE(alignment_is_obeyed)
 {
 	void *p;
 
-	(void)state;
 	open_with("gfx90a", "11");
 	for (uint64_t align = 4096; align <= 64u << 20; align *= 16) {
 		p = ring_memory(align);
@@ -132,7 +127,7 @@ static void alignment_is_obeyed(void **state)
 		HSAKMT_STATUS_INVALID_PARAMETER);
 }
 
-static void ringing_by_id_starts_the_queue(void **state)
+CASE(ringing_by_id_starts_the_queue)
 {
 	amd_queue_t *amd = aligned_alloc(64, sizeof(*amd) + 64 - sizeof(*amd) % 64);
 	amd_signal_t done = {.value = 1};
@@ -140,7 +135,6 @@ static void ringing_by_id_starts_the_queue(void **state)
 	HsaQueueResource res = {.QueueId = 0};
 	HSA_QUEUEID first = 0;
 
-	(void)state;
 	assert_non_null(amd);
 	open_with("gfx90a", "11");
 	for (int i = 0; i < 2; i++) {
@@ -196,7 +190,7 @@ static void copy_on_engine(uint32_t engine, const uint8_t *from, uint8_t *to)
 	KMT_OK(KMT(hsaKmtDestroyQueue)(res.QueueId));
 }
 
-static void sdma_queue_is_on_the_engine_that_was_named(void **state)
+CASE(sdma_queue_is_on_the_engine_that_was_named)
 {
 	char path[] = "/tmp/softgpu.dtif.XXXXXX";
 	int fd = mkstemp(path);
@@ -206,7 +200,6 @@ static void sdma_queue_is_on_the_engine_that_was_named(void **state)
 	HsaQueueResource res;
 	uint32_t *ring;
 
-	(void)state;
 	assert_true(fd >= 0);
 	setenv("SOFTGPU_TRUTH", path, 1);
 	open_with("gfx942", "17");
@@ -260,9 +253,8 @@ static void ask_for_what_is_not_there(void)
 	assert_null(start(KMT(DtifCreate)));
 }
 
-static void function_that_is_lacking_is_named(void **state)
+CASE(function_that_is_lacking_is_named)
 {
-	(void)state;
 	open_with("gfx90a", "11");
 	expect_line(ask_for_what_is_not_there,
 		"softgpu: " SOFTGPU_LATER_RUNTIME " asks for functions that the software GPU lacks:"
@@ -286,9 +278,8 @@ static void know_the_first_of_two(void)
 	}
 }
 
-static void gpu_that_the_runtime_left_out_is_named(void **state)
+CASE(gpu_that_the_runtime_left_out_is_named)
 {
-	(void)state;
 	open_with("gfx90a,gfx1201", "11");
 	expect_line(know_the_first_of_two,
 		"softgpu: SOFTGPU_GFX: this runtime does not know gfx1201,"
@@ -297,16 +288,6 @@ static void gpu_that_the_runtime_left_out_is_named(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(node_has_the_layout_of_rocm_7, close_again),
-		cmocka_unit_test_teardown(link_recommends_engines_of_its_gpu, close_again),
-		cmocka_unit_test_teardown(alignment_is_obeyed, close_again),
-		cmocka_unit_test_teardown(ringing_by_id_starts_the_queue, close_again),
-		cmocka_unit_test_teardown(sdma_queue_is_on_the_engine_that_was_named, close_again),
-		cmocka_unit_test_teardown(function_that_is_lacking_is_named, close_again),
-		cmocka_unit_test_teardown(gpu_that_the_runtime_left_out_is_named, close_again),
-	};
-
 	setenv("SOFTGPU_COUNT", "2", 1);
-	return cmocka_run_group_tests_name("softgpu.dtif", tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

@@ -39,12 +39,11 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void blocked_waiters_wake(void **state)
+TEST_CASE(blocked_waiters_wake)
 {
 	hsa_queue_t *q = queue_new(g.agent[0], 64);
 	hsa_signal_t s = signal_new(1);
 
-	(void)state;
 	for (int i = 0; i < 100; i++)
 		run_one(q, code.kernel[0], s);
 	HSA_OK(hsa_signal_destroy(s));
@@ -67,12 +66,11 @@ static void *wait_often(void *arg)
 	return NULL;
 }
 
-static void waiters_do_not_take_each_others_wakes(void **state)
+TEST_CASE(waiters_do_not_take_each_others_wakes)
 {
 	pthread_t thread[8];
 	struct waiter w[8];
 
-	(void)state;
 	for (int i = 0; i < 8; i++) {
 		w[i] = (struct waiter){queue_new(g.agent[i & 1], 64), 30};
 		assert_int_equal(pthread_create(&thread[i], NULL, wait_often, &w[i]), 0);
@@ -83,14 +81,13 @@ static void waiters_do_not_take_each_others_wakes(void **state)
 	}
 }
 
-static void wait_any_sees_the_one_that_fires(void **state)
+TEST_CASE(wait_any_sees_the_one_that_fires)
 {
 	hsa_queue_t *q = queue_new(g.agent[0], 64);
 	hsa_signal_condition_t cond[4];
 	hsa_signal_value_t value[4], seen;
 	hsa_signal_t s[4];
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		s[i] = signal_new(1);
 		cond[i] = HSA_SIGNAL_CONDITION_LT;
@@ -121,13 +118,12 @@ static bool is_called_often(void *arg)
 	return __atomic_load_n((unsigned int *)arg, __ATOMIC_ACQUIRE) == 50;
 }
 
-static void async_handlers_are_called(void **state)
+TEST_CASE(async_handlers_are_called)
 {
 	hsa_queue_t *q = queue_new(g.agent[0], 64);
 	unsigned int calls = 0;
 	hsa_signal_t s[50];
 
-	(void)state;
 	for (int i = 0; i < 50; i++) {
 		s[i] = signal_new(1);
 		HSA_OK(hsa_amd_signal_async_handler(
@@ -141,13 +137,12 @@ static void async_handlers_are_called(void **state)
 }
 
 /* KFD has 4096 events; ROCr makes signals that are polled from then on. */
-static void signals_work_beyond_the_last_event(void **state)
+TEST_CASE(signals_work_beyond_the_last_event)
 {
 	enum { SIGNALS = 4500 };
 	static hsa_signal_t s[SIGNALS];
 	hsa_queue_t *q = queue_new(g.agent[0], 64);
 
-	(void)state;
 	for (int i = 0; i < SIGNALS; i++)
 		s[i] = signal_new(1);
 	run_one(q, code.kernel[0], s[0]);
@@ -159,19 +154,12 @@ static void signals_work_beyond_the_last_event(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(blocked_waiters_wake),
-		cmocka_unit_test(waiters_do_not_take_each_others_wakes),
-		cmocka_unit_test(wait_any_sees_the_one_that_fires),
-		cmocka_unit_test(async_handlers_are_called),
-		cmocka_unit_test(signals_work_beyond_the_last_event),
-	};
 	int failed;
 
 	gpu_require_soft_thunk();
-	failed = cmocka_run_group_tests_name(
-		"softgpu.event interrupts", tests, setup_interrupts, teardown);
-	failed += cmocka_run_group_tests_name(
-		"softgpu.event polling", tests, setup_polling, teardown);
+	print_message("with interrupts\n");
+	failed = test_run(setup_interrupts, teardown);
+	print_message("with polling\n");
+	failed += test_run(setup_polling, teardown);
 	return failed;
 }

@@ -63,11 +63,12 @@ static bool has_end(void *arg)
 	return load(&((amd_signal_t *)arg)->end_ts) != 0;
 }
 
-static void zero_ts_hits_one_ordinal(void **state)
+#define CASE(claim) TEST_CASE_BETWEEN(claim, NULL, stop)
+
+CASE(zero_ts_hits_one_ordinal)
 {
 	hsa_signal_t s;
 
-	(void)state;
 	start("kernel alpha#1 fault=zero_ts", "0");
 	s = signal_new(1);
 	for (int i = 0; i < 3; i++) {
@@ -85,11 +86,10 @@ static void zero_ts_hits_one_ordinal(void **state)
 	HSA_OK(hsa_signal_destroy(s));
 }
 
-static void swapped_ts_exchanges_them(void **state)
+CASE(swapped_ts_exchanges_them)
 {
 	hsa_signal_t s;
 
-	(void)state;
 	start("kernel alpha fault=swapped_ts duration=40us", "0");
 	s = signal_new(1);
 	run_one(b.q, b.code.kernel[0], s);
@@ -99,11 +99,10 @@ static void swapped_ts_exchanges_them(void **state)
 }
 
 /* The delay is long so that this thread sees the gap on the busiest machine. */
-static void late_ts_come_after_the_value(void **state)
+CASE(late_ts_come_after_the_value)
 {
 	hsa_signal_t s;
 
-	(void)state;
 	start("kernel alpha fault=late_ts delay=2s", "0");
 	s = signal_new(1);
 	raw(s)->start_ts = raw(s)->end_ts = 0;
@@ -117,11 +116,10 @@ static void late_ts_come_after_the_value(void **state)
 	HSA_OK(hsa_signal_destroy(s));
 }
 
-static void value_first_leaves_the_end_open(void **state)
+CASE(value_first_leaves_the_end_open)
 {
 	hsa_signal_t s;
 
-	(void)state;
 	start("kernel alpha fault=value_first delay=2s", "0");
 	s = signal_new(1);
 	raw(s)->start_ts = raw(s)->end_ts = 0;
@@ -135,12 +133,11 @@ static void value_first_leaves_the_end_open(void **state)
 	HSA_OK(hsa_signal_destroy(s));
 }
 
-static void never_blocks_its_queue_alone(void **state)
+CASE(never_blocks_its_queue_alone)
 {
 	hsa_signal_t s, t, u;
 	hsa_queue_t *other;
 
-	(void)state;
 	start("kernel beta fault=never", "0");
 	s = signal_new(1);
 	t = signal_new(1);
@@ -161,13 +158,12 @@ static void never_blocks_its_queue_alone(void **state)
 }
 
 /* Queue 0 is ROCr's own, which loads the code: it would wait for ever. */
-static void stalled_queue_fills_up(void **state)
+CASE(stalled_queue_fills_up)
 {
 	uint64_t before = b.queues;
 	hsa_signal_t s, u;
 	hsa_queue_t *other;
 
-	(void)state;
 	start("queue 1 stall_until=64", "0");
 	assert_int_equal(b.truth.header->queues, before + 2);
 	assert_int_equal(b.truth.queue[before + 1].ordinal, 1);
@@ -188,12 +184,11 @@ static void stalled_queue_fills_up(void **state)
 	HSA_OK(hsa_signal_destroy(u));
 }
 
-static void stall_for_a_time_holds_the_first_packet(void **state)
+CASE(stall_for_a_time_holds_the_first_packet)
 {
 	uint64_t before, after;
 	hsa_signal_t s;
 
-	(void)state;
 	start("queue * stall_for=200ms", "0");
 	s = signal_new(1);
 	HSA_OK(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &before));
@@ -203,13 +198,12 @@ static void stall_for_a_time_holds_the_first_packet(void **state)
 	HSA_OK(hsa_signal_destroy(s));
 }
 
-static void eager_fetch_needs_no_doorbell(void **state)
+CASE(eager_fetch_needs_no_doorbell)
 {
 	struct packet p;
 	hsa_signal_t s;
 	uint64_t at;
 
-	(void)state;
 	start("", "1");
 	s = signal_new(1);
 	p = packet_dispatch(b.code.kernel[0], s);
@@ -228,11 +222,10 @@ static void eager_fetch_needs_no_doorbell(void **state)
  * Stores after the header, signal first: a torn fetch eventually shows the newer grid and the older
  * signal.
  */
-static void torn_fetch_mixes_ages(void **state)
+CASE(torn_fetch_mixes_ages)
 {
 	unsigned int torn = 0;
 
-	(void)state;
 	start("", "2");
 	for (unsigned int i = 0; i < 500000 && !torn; i++) {
 		uint64_t at = hsa_queue_add_write_index_relaxed(b.q, 1);
@@ -261,11 +254,10 @@ static void torn_fetch_mixes_ages(void **state)
 	assert_int_equal(torn, 1);
 }
 
-static void unloaded_code_is_replaced_at_its_address(void **state)
+CASE(unloaded_code_is_replaced_at_its_address)
 {
 	uint64_t before[4];
 
-	(void)state;
 	start("", "0");
 	memcpy(before, b.code.kernel, sizeof(before));
 	for (int i = 0; i < 5; i++) {
@@ -275,11 +267,10 @@ static void unloaded_code_is_replaced_at_its_address(void **state)
 	}
 }
 
-static void unloaded_code_never_comes_back_on_request(void **state)
+CASE(unloaded_code_never_comes_back_on_request)
 {
 	uint64_t seen[8];
 
-	(void)state;
 	setenv("SOFTGPU_REUSE", "0", 1);
 	start("", "0");
 	for (int i = 0; i < 8; i++) {
@@ -293,20 +284,6 @@ static void unloaded_code_never_comes_back_on_request(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(zero_ts_hits_one_ordinal, stop),
-		cmocka_unit_test_teardown(swapped_ts_exchanges_them, stop),
-		cmocka_unit_test_teardown(late_ts_come_after_the_value, stop),
-		cmocka_unit_test_teardown(value_first_leaves_the_end_open, stop),
-		cmocka_unit_test_teardown(never_blocks_its_queue_alone, stop),
-		cmocka_unit_test_teardown(stalled_queue_fills_up, stop),
-		cmocka_unit_test_teardown(stall_for_a_time_holds_the_first_packet, stop),
-		cmocka_unit_test_teardown(eager_fetch_needs_no_doorbell, stop),
-		cmocka_unit_test_teardown(torn_fetch_mixes_ages, stop),
-		cmocka_unit_test_teardown(unloaded_code_is_replaced_at_its_address, stop),
-		cmocka_unit_test_teardown(unloaded_code_never_comes_back_on_request, stop),
-	};
-
 	gpu_require_soft_thunk();
-	return cmocka_run_group_tests_name("softgpu.fault", tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

@@ -6,16 +6,12 @@
  */
 #pragma once
 
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
 
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
 
+#include "tests/lib/test.h"
 #include "tests/softgpu/truth.h"
 
 #define TEST_GPUS_MAX	 64

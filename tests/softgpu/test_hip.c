@@ -23,12 +23,11 @@ static uint8_t *pattern(size_t bytes, unsigned int seed)
 	return p;
 }
 
-static void devices_are_simulated(void **state)
+TEST_CASE(devices_are_simulated)
 {
 	hipDeviceProp_t props;
 	int count = 0;
 
-	(void)state;
 	gpu_require_soft_thunk();
 	HIP_OK(hipGetDeviceCount(&count));
 	assert_int_equal(count, 2);
@@ -37,12 +36,11 @@ static void devices_are_simulated(void **state)
 	assert_memory_equal(props.gcnArchName, "gfx90a", 6);
 }
 
-static void copies_are_byte_exact(void **state)
+TEST_CASE(copies_are_byte_exact)
 {
 	uint8_t *in = pattern(BYTES, 1), *out = calloc(1, BYTES);
 	void *a, *b;
 
-	(void)state;
 	assert_non_null(out);
 	HIP_OK(hipMalloc(&a, BYTES));
 	HIP_OK(hipMalloc(&b, BYTES));
@@ -60,13 +58,12 @@ static void copies_are_byte_exact(void **state)
 	free(out);
 }
 
-static void fills_are_byte_exact(void **state)
+TEST_CASE(fills_are_byte_exact)
 {
 	uint8_t *out = malloc(BYTES), want[5003];
 	uint32_t *words = (uint32_t *)(void *)out;
 	void *a;
 
-	(void)state;
 	assert_non_null(out);
 	HIP_OK(hipMalloc(&a, BYTES));
 	HIP_OK(hipMemset(a, 0x11, BYTES));
@@ -85,14 +82,13 @@ static void fills_are_byte_exact(void **state)
 	free(out);
 }
 
-static void rectangles_are_byte_exact(void **state)
+TEST_CASE(rectangles_are_byte_exact)
 {
 	enum { W = 300, H = 37, PITCH_H = 512 };
 	uint8_t *in = pattern(PITCH_H * H, 3), *out = calloc(1, PITCH_H * H);
 	size_t pitch_a, pitch_b;
 	void *a, *b;
 
-	(void)state;
 	assert_non_null(out);
 	HIP_OK(hipMallocPitch(&a, &pitch_a, W, H));
 	HIP_OK(hipMallocPitch(&b, &pitch_b, W + 100, H));
@@ -121,12 +117,11 @@ static void rectangles_are_byte_exact(void **state)
 	free(out);
 }
 
-static void peers_can_copy(void **state)
+TEST_CASE(peers_can_copy)
 {
 	uint8_t *in = pattern(BYTES, 5), *out = calloc(1, BYTES);
 	void *a, *b;
 
-	(void)state;
 	assert_non_null(out);
 	HIP_OK(hipSetDevice(0));
 	HIP_OK(hipMalloc(&a, BYTES));
@@ -161,7 +156,7 @@ static void *read_file(const char *path)
 	return data;
 }
 
-static void launched_kernels_are_in_the_truth_log(void **state)
+TEST_CASE(launched_kernels_are_in_the_truth_log)
 {
 	unsigned int alphas = 0, gammas = 0;
 	void *image = read_file(TEST_CODE_OBJECT), *dev;
@@ -174,7 +169,6 @@ static void launched_kernels_are_in_the_truth_log(void **state)
 	int n = 64;
 	void *args[] = {&dev, &n};
 
-	(void)state;
 	HIP_OK(hipMalloc(&dev, 4096));
 	HIP_OK(hipModuleLoadData(&module, image));
 	HIP_OK(hipModuleGetFunction(&alpha, module, "alpha"));
@@ -209,17 +203,9 @@ static void launched_kernels_are_in_the_truth_log(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(devices_are_simulated),
-		cmocka_unit_test(copies_are_byte_exact),
-		cmocka_unit_test(fills_are_byte_exact),
-		cmocka_unit_test(rectangles_are_byte_exact),
-		cmocka_unit_test(peers_can_copy),
-		cmocka_unit_test(launched_kernels_are_in_the_truth_log),
-	};
 	char path[4096];
 
 	gpu_require_soft_thunk();
 	setenv("SOFTGPU_TRUTH", test_path(path, sizeof(path), "truth"), 1);
-	return cmocka_run_group_tests_name("softgpu.hip", tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

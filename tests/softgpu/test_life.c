@@ -176,34 +176,30 @@ static void expect_clean_end(const char *what)
 	assert_int_equal(e.status, 0);
 }
 
-static void process_may_exit_without_shut_down(void **state)
+TEST_CASE(process_may_exit_without_shut_down)
 {
-	(void)state;
 	expect_clean_end("exit_without_shut_down");
 	expect_clean_end("quick_exit_without_shut_down");
 }
 
-static void kernel_that_never_ends_stops_no_exit(void **state)
+TEST_CASE(kernel_that_never_ends_stops_no_exit)
 {
-	(void)state;
 	expect_clean_end("exit_while_a_kernel_runs_for_ever");
 	expect_clean_end("shut_down_while_a_kernel_runs_for_ever");
 }
 
-static void fork_leaves_the_parent_alone(void **state)
+TEST_CASE(fork_leaves_the_parent_alone)
 {
-	(void)state;
 	expect_clean_end("fork_and_go_on");
 	expect_clean_end("fork_before_init");
 }
 
-static void killed_process_goes_at_once(void **state)
+TEST_CASE(killed_process_goes_at_once)
 {
 	struct ended e;
 	int pipe_fd[2];
 	char byte;
 
-	(void)state;
 	assert_int_equal(pipe(pipe_fd), 0);
 	e.pid = spawn("run_for_ever", pipe_fd[1]);
 	close(pipe_fd[1]);
@@ -214,11 +210,10 @@ static void killed_process_goes_at_once(void **state)
 	close(pipe_fd[0]);
 }
 
-static void runtime_can_be_started_again_and_again(void **state)
+TEST_CASE(runtime_can_be_started_again_and_again)
 {
 	struct bench b;
 
-	(void)state;
 	for (int i = 0; i < 10; i++) {
 		start(&b);
 		HSA_OK(hsa_signal_destroy(b.s));
@@ -229,14 +224,13 @@ static void runtime_can_be_started_again_and_again(void **state)
 }
 
 /* Processors without work must leave the machine to other processes. */
-static void idle_processors_cost_next_to_nothing(void **state)
+TEST_CASE(idle_processors_cost_next_to_nothing)
 {
 	struct timespec before, after, nap = {2, 0};
 	hsa_queue_t *q[8];
 	struct gpu g;
 	int64_t used_us;
 
-	(void)state;
 	setenv("SOFTGPU_COUNT", "8", 1);
 	gpu_open(&g);
 	for (int i = 0; i < 8; i++)
@@ -257,15 +251,6 @@ static void idle_processors_cost_next_to_nothing(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(process_may_exit_without_shut_down),
-		cmocka_unit_test(kernel_that_never_ends_stops_no_exit),
-		cmocka_unit_test(fork_leaves_the_parent_alone),
-		cmocka_unit_test(killed_process_goes_at_once),
-		cmocka_unit_test(runtime_can_be_started_again_and_again),
-		cmocka_unit_test(idle_processors_cost_next_to_nothing),
-	};
-
 	gpu_require_soft_thunk();
 	self = argv[0];
 	setenv("SOFTGPU_FAULT", "kernel beta fault=never", 1);
@@ -273,5 +258,5 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[1], scenes[i].name))
 			return scenes[i].run();
 	}
-	return cmocka_run_group_tests_name("softgpu.life", tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

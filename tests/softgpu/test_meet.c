@@ -3,12 +3,7 @@
  * Kernels that wait for each other by the script, across GPUs and processes. Uses the thunk alone:
  * rings are driven by hand, in children that are forked before any device is open.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
+#include "tests/lib/test.h"
 #include "tests/softgpu/softgpu.h"
 #include "tests/softgpu/test_child.h"
 
@@ -162,9 +157,10 @@ static void expect_meeting(int ranks, int i, uint64_t duration_ns)
 		assert_int_equal(board->span[r][i].end_ns, last + duration_ns);
 }
 
-static void ranks_end_each_kernel_together(void **state)
+#define CASE(claim) TEST_CASE_BETWEEN(claim, setup, teardown)
+
+CASE(ranks_end_each_kernel_together)
 {
-	(void)state;
 	setenv("SOFTGPU_FAULT", "kernel unknown_1000 meet=4 duration=50us", 1);
 	run_children(4, run_rank, TIMES_MAX);
 	for (int i = 0; i < TIMES_MAX; i++)
@@ -172,9 +168,8 @@ static void ranks_end_each_kernel_together(void **state)
 	assert_int_equal(access(hall, F_OK), -1);
 }
 
-static void ranks_end_together_by_the_wall_clock(void **state)
+CASE(ranks_end_together_by_the_wall_clock)
 {
-	(void)state;
 	setenv("SOFTGPU_FAULT", "kernel unknown_1000 meet=2 duration=1ms", 1);
 	setenv("SOFTGPU_REALTIME", "1", 1);
 	run_children(2, run_rank, 5);
@@ -182,9 +177,8 @@ static void ranks_end_together_by_the_wall_clock(void **state)
 		expect_meeting(2, i, 1000000);
 }
 
-static void number_of_ranks_is_the_launchers(void **state)
+CASE(number_of_ranks_is_the_launchers)
 {
-	(void)state;
 	setenv("SOFTGPU_FAULT", "kernel unknown_1000 meet=ranks", 1);
 	setenv("LOCAL_WORLD_SIZE", "3", 1);
 	run_children(3, run_rank, 20);
@@ -202,11 +196,10 @@ static void run_until_killed(int rank, int times)
 	wait_for_go(); /* which never comes */
 }
 
-static void killed_rank_releases_the_others(void **state)
+CASE(killed_rank_releases_the_others)
 {
 	pid_t pid[3];
 
-	(void)state;
 	setenv("SOFTGPU_FAULT", "kernel unknown_1000 meet=3", 1);
 	for (int r = 0; r < 2; r++)
 		pid[r] = start_child(run_rank, r, 20);
@@ -247,11 +240,10 @@ static void open_and_exit(int rank, int arg)
 	MUST(!hsaKmtOpenKFD());
 }
 
-static void rank_that_ends_before_its_first_kernel_is_not_waited_for(void **state)
+CASE(rank_that_ends_before_its_first_kernel_is_not_waited_for)
 {
 	pid_t pid[2];
 
-	(void)state;
 	setenv("SOFTGPU_FAULT", "kernel unknown_1000 meet=2", 1);
 	pid[0] = start_child(run_and_say_so, 0, 5);
 	/* It waits for the other process, which starts and ends. */
@@ -305,11 +297,10 @@ static void run_one_after_the_other(int rank, int times)
 	MUST(!hsaKmtCloseKFD());
 }
 
-static void several_meetings_go_on_at_once(void **state)
+CASE(several_meetings_go_on_at_once)
 {
 	pid_t pid[2];
 
-	(void)state;
 	setenv("SOFTGPU_FAULT", "kernel unknown_* meet=2", 1);
 	pid[0] = start_child(run_two_at_once, 0, 30);
 	pid[1] = start_child(run_one_after_the_other, 0, 30);
@@ -357,9 +348,8 @@ static void run_groups(int rank, int arg)
 	MUST(!hsaKmtCloseKFD());
 }
 
-static void gpus_meet_those_of_their_group(void **state)
+CASE(gpus_meet_those_of_their_group)
 {
-	(void)state;
 	setenv("SOFTGPU_FAULT", "kernel unknown_1000 meet=2", 1);
 	end_child(start_child(run_groups, 0, 0), 0);
 }
@@ -371,9 +361,8 @@ static void run_twice(int rank, int times)
 	run_rank(rank, times);
 }
 
-static void device_can_be_opened_again(void **state)
+CASE(device_can_be_opened_again)
 {
-	(void)state;
 	setenv("SOFTGPU_FAULT", "kernel unknown_1000 meet=2", 1);
 	run_children(2, run_twice, 10);
 	assert_int_equal(board->done[0], 20);
@@ -425,12 +414,11 @@ static void expect_short_in_log(const char *path)
 	unlink(path);
 }
 
-static void one_more_than_the_script_has_does_not_wait(void **state)
+CASE(one_more_than_the_script_has_does_not_wait)
 {
 	char truth[80];
 	pid_t pid[2];
 
-	(void)state;
 	setenv("SOFTGPU_FAULT", "kernel unknown_1000 meet=2", 1);
 	for (int r = 0; r < 2; r++)
 		pid[r] = start_child(run_and_stay, r, 5);
@@ -456,13 +444,12 @@ static void expect_refused(int rank, int arg)
 	MUST(hsaKmtOpenKFD() == HSAKMT_STATUS_ERROR);
 }
 
-static void file_of_something_else_is_left_alone(void **state)
+CASE(file_of_something_else_is_left_alone)
 {
 	static const char text[] = "this is the text of another program\n";
 	char have[sizeof(text)] = "";
 	FILE *f;
 
-	(void)state;
 	setenv("SOFTGPU_FAULT", "kernel unknown_1000 meet=2", 1);
 	f = fopen(hall, "we");
 	assert_non_null(f);
@@ -477,32 +464,11 @@ static void file_of_something_else_is_left_alone(void **state)
 }
 
 /* Without SOFTGPU_MEET, the ranks are the children of one launcher. */
-static void children_of_one_process_find_each_other(void **state)
+CASE(children_of_one_process_find_each_other)
 {
-	(void)state;
 	setenv("SOFTGPU_FAULT", "kernel unknown_1000 meet=2", 1);
 	unsetenv("SOFTGPU_MEET");
 	run_children(2, run_rank, 10);
 	for (int i = 0; i < 10; i++)
 		expect_meeting(2, i, 2000);
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(ranks_end_each_kernel_together),
-		TEST(ranks_end_together_by_the_wall_clock),
-		TEST(number_of_ranks_is_the_launchers),
-		TEST(killed_rank_releases_the_others),
-		TEST(rank_that_ends_before_its_first_kernel_is_not_waited_for),
-		TEST(several_meetings_go_on_at_once),
-		TEST(gpus_meet_those_of_their_group),
-		TEST(device_can_be_opened_again),
-		TEST(one_more_than_the_script_has_does_not_wait),
-		TEST(file_of_something_else_is_left_alone),
-		TEST(children_of_one_process_find_each_other),
-	};
-
-	return cmocka_run_group_tests_name("softgpu.meet", tests, NULL, NULL);
 }

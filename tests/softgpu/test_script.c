@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
 #include "tests/softgpu/softgpu.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "tests/lib/test.h"
 
 static struct script_result eval(const char *name, uint32_t gpu, uint64_t ordinal)
 {
@@ -29,17 +25,17 @@ static int forget(void **state)
 	return 0;
 }
 
-static void without_rules_there_are_defaults(void **state)
+#define CASE(claim) TEST_CASE_BETWEEN(claim, NULL, forget)
+
+CASE(without_rules_there_are_defaults)
 {
-	(void)state;
 	assert_int_equal(script_load(NULL, NULL), 0);
 	assert_int_equal(eval("x", 0, 0).duration_ns, 2000);
 	assert_int_equal(eval("x", 0, 0).fault, FAULT_NONE);
 }
 
-static void later_lines_override_what_they_set(void **state)
+CASE(later_lines_override_what_they_set)
 {
-	(void)state;
 	assert_int_equal(script_load(NULL, "default duration=1us; kernel a* duration=2us;"
 					   "kernel abc fault=never; kernel abc#7 duration=9ms"),
 		0);
@@ -52,9 +48,8 @@ static void later_lines_override_what_they_set(void **state)
 	assert_int_equal(eval("abc", 0, 7).fault, FAULT_NEVER);
 }
 
-static void ordinals_select(void **state)
+CASE(ordinals_select)
 {
-	(void)state;
 	assert_int_equal(script_load(NULL, "kernel k#3-5 duration=10; kernel k#*/4 fault=zero_ts;"
 					   "kernel k#1 gpu=2 duration=30"),
 		0);
@@ -66,18 +61,16 @@ static void ordinals_select(void **state)
 	assert_int_equal(eval("k", 1, 1).duration_ns, 2000);
 }
 
-static void mangled_names_match_themselves(void **state)
+CASE(mangled_names_match_themselves)
 {
 	static const char name[] = "_ZN3fooIfLi4EE3runEPKf[clone]";
 
-	(void)state;
 	assert_int_equal(script_load(NULL, "kernel _ZN3fooIfLi4EE3runEPKf[clone] duration=50"), 0);
 	assert_int_equal(eval(name, 0, 0).duration_ns, 50);
 }
 
-static void times_have_units_and_are_whole_ticks(void **state)
+CASE(times_have_units_and_are_whole_ticks)
 {
-	(void)state;
 	assert_int_equal(script_load(NULL, "kernel a duration=1; kernel b duration=15ns;"
 					   "kernel c duration=3us; kernel d duration=2s"),
 		0);
@@ -87,12 +80,11 @@ static void times_have_units_and_are_whole_ticks(void **state)
 	assert_int_equal(eval("d", 0, 0).duration_ns, 2000000000);
 }
 
-static void queues_and_copies_have_lines_too(void **state)
+CASE(queues_and_copies_have_lines_too)
 {
 	struct script_stall s;
 	uint64_t ns;
 
-	(void)state;
 	assert_int_equal(script_load(NULL, "queue * stall_for=1ms; queue 3 stall_until=7;"
 					   "copy latency=100 bytes_per_us=1000"),
 		0);
@@ -106,11 +98,10 @@ static void queues_and_copies_have_lines_too(void **state)
 	assert_int_equal(ns, 2600);
 }
 
-static void clocks_drift_and_step(void **state)
+CASE(clocks_drift_and_step)
 {
 	struct script_clock clock;
 
-	(void)state;
 	assert_int_equal(
 		script_load(NULL, "clock drift=-50ppm; clock gpu=1 step=-2ms after=1s"), 0);
 	script_get_clock(0, &clock);
@@ -122,9 +113,8 @@ static void clocks_drift_and_step(void **state)
 	assert_int_equal(clock.after_ns, 1000000000);
 }
 
-static void kernels_meet_as_many_as_the_script_says(void **state)
+CASE(kernels_meet_as_many_as_the_script_says)
 {
-	(void)state;
 	setenv("WORLD_SIZE", "8", 1);
 	assert_int_equal(
 		script_load(NULL, "kernel a meet=3; kernel b meet=ranks; kernel c meet=1"), 0);
@@ -146,13 +136,12 @@ static void kernels_meet_as_many_as_the_script_says(void **state)
 	assert_false(script_has_meetings());
 }
 
-static void files_and_text_add_up(void **state)
+CASE(files_and_text_add_up)
 {
 	char path[] = "/tmp/softgpu-script-XXXXXX";
 	int fd = mkstemp(path);
 	FILE *f;
 
-	(void)state;
 	assert_true(fd >= 0);
 	f = fdopen(fd, "w");
 	assert_non_null(f);
@@ -164,7 +153,7 @@ static void files_and_text_add_up(void **state)
 	unlink(path);
 }
 
-static void nonsense_is_refused(void **state)
+CASE(nonsense_is_refused)
 {
 	static const char *const bad[] = {"kernel", "kernel a duration",
 		"kernel a duration=", "kernel a duration=-5", "kernel a duration=5parsec",
@@ -176,28 +165,9 @@ static void nonsense_is_refused(void **state)
 		"clock duration=1", "kernel a meet=0", "kernel a meet=257", "kernel a meet=two",
 		"default meet=2"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		if (script_load(NULL, bad[i]) == 0)
 			fail_msg("accepted: %s", bad[i]);
 		assert_int_equal(eval("a", 0, 0).duration_ns, 2000);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(without_rules_there_are_defaults, forget),
-		cmocka_unit_test_teardown(later_lines_override_what_they_set, forget),
-		cmocka_unit_test_teardown(ordinals_select, forget),
-		cmocka_unit_test_teardown(clocks_drift_and_step, forget),
-		cmocka_unit_test_teardown(mangled_names_match_themselves, forget),
-		cmocka_unit_test_teardown(times_have_units_and_are_whole_ticks, forget),
-		cmocka_unit_test_teardown(queues_and_copies_have_lines_too, forget),
-		cmocka_unit_test_teardown(kernels_meet_as_many_as_the_script_says, forget),
-		cmocka_unit_test_teardown(files_and_text_add_up, forget),
-		cmocka_unit_test_teardown(nonsense_is_refused, forget),
-	};
-
-	return cmocka_run_group_tests_name("softgpu.script", tests, NULL, NULL);
 }

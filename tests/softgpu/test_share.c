@@ -116,9 +116,9 @@ static void share_or_attach(int rank, int arg)
 		attach();
 }
 
-static void two_processes_see_the_same_bytes(void **state)
+/* The first: it forks, and a runtime does not survive that. */
+TEST_CASE(two_processes_see_the_same_bytes)
 {
-	(void)state;
 	board = mmap(
 		NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(board, MAP_FAILED);
@@ -127,14 +127,13 @@ static void two_processes_see_the_same_bytes(void **state)
 }
 
 /* At another address, as with the driver. */
-static void process_can_attach_to_its_own(void **state)
+TEST_CASE(process_can_attach_to_its_own)
 {
 	hsa_amd_ipc_memory_t handle;
 	void *other = NULL;
 	uint8_t *p = NULL;
 	struct gpu g;
 
-	(void)state;
 	gpu_open(&g);
 	HSA_OK(hsa_amd_memory_pool_allocate(g.vram[0], LARGE, 0, (void **)&p));
 	fill(p, LARGE, 1);
@@ -149,13 +148,12 @@ static void process_can_attach_to_its_own(void **state)
 	gpu_close();
 }
 
-static void handle_of_something_else_is_refused(void **state)
+TEST_CASE(handle_of_something_else_is_refused)
 {
 	hsa_amd_ipc_memory_t handle;
 	void *p = NULL;
 	struct gpu g;
 
-	(void)state;
 	gpu_open(&g);
 	memset(&handle, 0, sizeof(handle));
 	assert_int_not_equal(
@@ -171,13 +169,6 @@ static void handle_of_something_else_is_refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		/* First: it forks, and a runtime does not survive that. */
-		cmocka_unit_test(two_processes_see_the_same_bytes),
-		cmocka_unit_test(process_can_attach_to_its_own),
-		cmocka_unit_test(handle_of_something_else_is_refused),
-	};
-
 	gpu_require_soft_thunk();
-	return cmocka_run_group_tests_name("softgpu.share", tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

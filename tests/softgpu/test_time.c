@@ -61,12 +61,13 @@ static void expect_duration(hsa_queue_t *q, unsigned int gpu, unsigned int kerne
 	HSA_OK(hsa_signal_destroy(s));
 }
 
-static void scripted_durations_are_exact(void **state)
+#define CASE(claim) TEST_CASE_BETWEEN(claim, setup, teardown)
+
+CASE(scripted_durations_are_exact)
 {
 	static const uint64_t delta[8] = {10, 10, 20, 10, 30, 30, 10, 10};
 	hsa_queue_t *q = queue_new(g.agent[0], 64), *q1 = queue_new(g.agent[1], 64);
 
-	(void)state;
 	for (int i = 0; i < 5; i++) {
 		expect_duration(q, 0, 0, 3000);
 		expect_duration(q, 0, 1, 70000);
@@ -80,13 +81,12 @@ static void scripted_durations_are_exact(void **state)
 	HSA_OK(hsa_queue_destroy(q1));
 }
 
-static void busy_queue_has_no_gaps(void **state)
+CASE(busy_queue_has_no_gaps)
 {
 	enum { PACKETS = 32 };
 	hsa_queue_t *q = queue_new(g.agent[0], 64);
 	hsa_signal_t s[PACKETS], gate = signal_new(1);
 
-	(void)state;
 	queue_put(q, packet_barrier(HSA_PACKET_TYPE_BARRIER_AND, &gate, 1, (hsa_signal_t){0}));
 	for (int i = 0; i < PACKETS; i++) {
 		s[i] = signal_new(1);
@@ -108,12 +108,11 @@ static void busy_queue_has_no_gaps(void **state)
 	HSA_OK(hsa_queue_destroy(q));
 }
 
-static void anchors_are_collinear(void **state)
+CASE(anchors_are_collinear)
 {
 	HSAKMT_STATUS (*get)(HSAuint32, HsaClockCounters *);
 	uint64_t offset[3];
 
-	(void)state;
 	*(void **)&get = gpu_find_in_thunk("hsaKmtGetClockCounters");
 	assert_non_null(get);
 	for (HSAuint32 node = 0; node < 3; node++) {
@@ -132,12 +131,11 @@ static void anchors_are_collinear(void **state)
 	assert_int_not_equal(offset[1], 0);
 }
 
-static void real_time_kernels_end_when_the_clock_says(void **state)
+TEST_CASE_BETWEEN(real_time_kernels_end_when_the_clock_says, setup_realtime, teardown)
 {
 	hsa_queue_t *q = queue_new(g.agent[0], 64);
 	uint64_t before, after;
 
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		hsa_signal_t s = signal_new(1);
 		hsa_amd_profiling_dispatch_time_t t;
@@ -156,14 +154,6 @@ static void real_time_kernels_end_when_the_clock_says(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(scripted_durations_are_exact, setup, teardown),
-		cmocka_unit_test_setup_teardown(busy_queue_has_no_gaps, setup, teardown),
-		cmocka_unit_test_setup_teardown(anchors_are_collinear, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			real_time_kernels_end_when_the_clock_says, setup_realtime, teardown),
-	};
-
 	gpu_require_soft_thunk();
-	return cmocka_run_group_tests_name("softgpu.time", tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

@@ -38,12 +38,13 @@ static uint32_t get_u32(hsa_agent_t agent, int what)
 	return v;
 }
 
-static void default_is_one_cpu_and_two_simulated_gfx90a(void **state)
+#define CASE(claim) TEST_CASE_BETWEEN(claim, setup, NULL)
+
+CASE(default_is_one_cpu_and_two_simulated_gfx90a)
 {
 	char name[64], product[64];
 	struct gpu g;
 
-	(void)state;
 	gpu_open(&g);
 	assert_int_equal(g.count, 2);
 	assert_true(g.cpu.handle);
@@ -59,12 +60,11 @@ static void default_is_one_cpu_and_two_simulated_gfx90a(void **state)
 	gpu_close();
 }
 
-static void count_is_obeyed_and_addresses_are_unique(void **state)
+CASE(count_is_obeyed_and_addresses_are_unique)
 {
 	char uuid[8][32];
 	struct gpu g;
 
-	(void)state;
 	setenv("SOFTGPU_COUNT", "8", 1);
 	gpu_open(&g);
 	assert_int_equal(g.count, 8);
@@ -80,25 +80,23 @@ static void count_is_obeyed_and_addresses_are_unique(void **state)
 	gpu_close();
 }
 
-static void no_gpu_is_possible(void **state)
+CASE(no_gpu_is_possible)
 {
 	struct gpu g;
 
-	(void)state;
 	setenv("SOFTGPU_COUNT", "0", 1);
 	gpu_open(&g);
 	assert_int_equal(g.count, 0);
 	gpu_close();
 }
 
-static void every_known_target_comes_up(void **state)
+CASE(every_known_target_comes_up)
 {
 	static const char *const targets[] = {
 		"gfx90a", "gfx908", "gfx906", "gfx900", "gfx1030", "gfx1031"};
 	char name[64], all[128] = "";
 	struct gpu g;
 
-	(void)state;
 	for (size_t i = 0; i < 6; i++) {
 		strcat(all, i ? "," : "");
 		strcat(all, targets[i]);
@@ -118,7 +116,7 @@ static void every_known_target_comes_up(void **state)
 }
 
 /* ROCr before 6.4 drops such a GPU; a debug build reports that too, but not which one. */
-static void target_that_the_runtime_does_not_know_is_one_line(void **state)
+CASE(target_that_the_runtime_does_not_know_is_one_line)
 {
 	static const char line[] = "softgpu: SOFTGPU_GFX: this runtime does not know gfx1201,"
 				   " and left those GPUs out\n";
@@ -127,7 +125,6 @@ static void target_that_the_runtime_does_not_know_is_one_line(void **state)
 	struct gpu g;
 	char *at;
 
-	(void)state;
 	setenv("SOFTGPU_GFX", "gfx90a,gfx1201,gfx1201", 1);
 	setenv("SOFTGPU_COUNT", "3", 1);
 	assert_true(keep >= 0 && fd >= 0);
@@ -158,12 +155,11 @@ static void expect_visible(const char *value, const char *const *uuid, unsigned 
 	gpu_close();
 }
 
-static void visible_devices_select_by_index_order_and_uuid(void **state)
+CASE(visible_devices_select_by_index_order_and_uuid)
 {
 	char uuid[4][32];
 	struct gpu g;
 
-	(void)state;
 	setenv("SOFTGPU_COUNT", "4", 1);
 	gpu_open(&g);
 	assert_int_equal(g.count, 4);
@@ -175,7 +171,7 @@ static void visible_devices_select_by_index_order_and_uuid(void **state)
 	expect_visible(uuid[1], (const char *[]){uuid[1]}, 1);
 }
 
-static void bad_settings_stop_the_runtime(void **state)
+CASE(bad_settings_stop_the_runtime)
 {
 	static const char *const bad[][2] = {
 		{"SOFTGPU_COUNT", "two"},
@@ -187,7 +183,6 @@ static void bad_settings_stop_the_runtime(void **state)
 		{"SOFTGPU_TRUTH", "/nonexistent/truth"},
 	};
 
-	(void)state;
 	gpu_require_soft_thunk();
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		forget_settings();
@@ -201,16 +196,6 @@ static void bad_settings_stop_the_runtime(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(default_is_one_cpu_and_two_simulated_gfx90a, setup),
-		cmocka_unit_test_setup(count_is_obeyed_and_addresses_are_unique, setup),
-		cmocka_unit_test_setup(no_gpu_is_possible, setup),
-		cmocka_unit_test_setup(every_known_target_comes_up, setup),
-		cmocka_unit_test_setup(target_that_the_runtime_does_not_know_is_one_line, setup),
-		cmocka_unit_test_setup(visible_devices_select_by_index_order_and_uuid, setup),
-		cmocka_unit_test_setup(bad_settings_stop_the_runtime, setup),
-	};
-
 	gpu_require_soft_thunk();
-	return cmocka_run_group_tests_name("softgpu.topology", tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

@@ -85,7 +85,9 @@ static const char *path_of(pid_t pid, char *buf, size_t size)
 	return test_path(buf, size, name);
 }
 
-static void log_equals_what_was_dispatched(void **state)
+#define CASE(claim) TEST_CASE_BETWEEN(claim, setup, NULL)
+
+CASE(log_equals_what_was_dispatched)
 {
 	struct code code[2];
 	hsa_queue_t *q[2];
@@ -95,7 +97,6 @@ static void log_equals_what_was_dispatched(void **state)
 	char path[4096];
 	struct gpu g;
 
-	(void)state;
 	gpu_open(&g);
 	for (unsigned int d = 0; d < 2; d++) {
 		code_load(g.agent[d], &code[d]);
@@ -150,7 +151,7 @@ static void log_equals_what_was_dispatched(void **state)
 }
 
 /* What any thread can have seen is already in the log, so a kill at any moment loses nothing. */
-static void completion_is_logged_before_it_is_seen(void **state)
+CASE(completion_is_logged_before_it_is_seen)
 {
 	struct truth t;
 	char path[4096];
@@ -160,7 +161,6 @@ static void completion_is_logged_before_it_is_seen(void **state)
 	hsa_signal_t s;
 	uint64_t first;
 
-	(void)state;
 	gpu_open(&g);
 	code_load(g.agent[0], &code);
 	q = queue_new(g.agent[0], 64);
@@ -183,7 +183,7 @@ static void completion_is_logged_before_it_is_seen(void **state)
 }
 
 /* Records of the killed child: at least those whose completion it has reported. */
-static void log_survives_sigkill(void **state)
+CASE(log_survives_sigkill)
 {
 	uint64_t told = 0, done = 0;
 	struct truth t;
@@ -191,7 +191,6 @@ static void log_survives_sigkill(void **state)
 	int pipe_fd[2];
 	pid_t pid;
 
-	(void)state;
 	assert_int_equal(pipe(pipe_fd), 0);
 	pid = spawn("for_ever", pipe_fd[1]);
 	close(pipe_fd[1]);
@@ -221,14 +220,13 @@ static void log_survives_sigkill(void **state)
 	truth_unmap(&t);
 }
 
-static void full_log_counts_what_it_dropped(void **state)
+CASE(full_log_counts_what_it_dropped)
 {
 	struct truth t;
 	char path[4096];
 	int status;
 	pid_t pid;
 
-	(void)state;
 	setenv("SOFTGPU_TRUTH_RECORDS", "10", 1);
 	pid = spawn("report", -1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -246,7 +244,7 @@ static void full_log_counts_what_it_dropped(void **state)
 	truth_unmap(&t);
 }
 
-static void csv_has_a_line_per_record(void **state)
+CASE(csv_has_a_line_per_record)
 {
 	char path[4096], command[8192], line[512];
 	unsigned int alphas = 0;
@@ -254,7 +252,6 @@ static void csv_has_a_line_per_record(void **state)
 	FILE *csv;
 	pid_t pid;
 
-	(void)state;
 	pid = spawn("report", -1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
@@ -285,7 +282,7 @@ static void csv_has_a_line_per_record(void **state)
 	assert_int_equal(alphas, PACKETS);
 }
 
-static void log_goes_on_after_a_second_init(void **state)
+CASE(log_goes_on_after_a_second_init)
 {
 	struct truth t;
 	char path[4096];
@@ -295,7 +292,6 @@ static void log_goes_on_after_a_second_init(void **state)
 	hsa_queue_t *q;
 	hsa_signal_t s;
 
-	(void)state;
 	for (int round = 0; round < 2; round++) {
 		gpu_open(&g);
 		truth_map(path_of(getpid(), path, sizeof(path)), &t);
@@ -315,7 +311,7 @@ static void log_goes_on_after_a_second_init(void **state)
 }
 
 /* Queue counters distinguish launched from ended, for a kernel that never ends. */
-static void unended_kernel_is_on_record(void **state)
+CASE(unended_kernel_is_on_record)
 {
 	uint64_t first, running = 0;
 	struct truth t;
@@ -325,7 +321,6 @@ static void unended_kernel_is_on_record(void **state)
 	hsa_queue_t *q;
 	hsa_signal_t s;
 
-	(void)state;
 	setenv("SOFTGPU_FAULT", "kernel delta#1 fault=never", 1);
 	gpu_open(&g);
 	truth_map(path_of(getpid(), path, sizeof(path)), &t);
@@ -362,21 +357,11 @@ static void unended_kernel_is_on_record(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(log_equals_what_was_dispatched, setup),
-		cmocka_unit_test_setup(completion_is_logged_before_it_is_seen, setup),
-		cmocka_unit_test_setup(log_survives_sigkill, setup),
-		cmocka_unit_test_setup(full_log_counts_what_it_dropped, setup),
-		cmocka_unit_test_setup(csv_has_a_line_per_record, setup),
-		cmocka_unit_test_setup(log_goes_on_after_a_second_init, setup),
-		cmocka_unit_test_setup(unended_kernel_is_on_record, setup),
-	};
-
 	gpu_require_soft_thunk();
 	self = argv[0];
 	if (argc > 1 && !strcmp(argv[1], "for_ever"))
 		child_dispatches_for_ever();
 	else if (argc > 1)
 		child_reports_and_exits();
-	return cmocka_run_group_tests_name("softgpu.truth", tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests of the software GPU itself: the distribution's ROCr and HIP on this libhsakmt.
 include(${CMAKE_SOURCE_DIR}/tests/code_object.cmake)
-pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 find_library(HSA_RUNTIME_LIBRARY hsa-runtime64 REQUIRED)
 
 rtl_add_code_objects(softgpu_kernels SOURCE test_kernels.cl TARGETS gfx90a)
@@ -16,7 +15,7 @@ target_compile_definitions(softgpu_test PUBLIC
 	SOFTGPU_TRUTH_PROGRAM="$<TARGET_FILE:softgpu-truth>")
 target_include_directories(softgpu_test SYSTEM PUBLIC ${HSAKMT_INCLUDE_DIR})
 target_link_libraries(softgpu_test PUBLIC
-	rtl_flags PkgConfig::CMOCKA ${HSA_RUNTIME_LIBRARY} Threads::Threads ${CMAKE_DL_LIBS})
+	rtl_flags rtl_test ${HSA_RUNTIME_LIBRARY} Threads::Threads ${CMAKE_DL_LIBS})
 add_dependencies(softgpu_test softgpu_test_kernels softgpu softgpu_dtif softgpu-truth)
 
 set(softgpu_environment "LD_LIBRARY_PATH=$<TARGET_FILE_DIR:softgpu>"
@@ -60,7 +59,7 @@ set_tests_properties(softgpu.real_thunk_is_refused PROPERTIES
 # Without ROCr: these are of our code alone, whatever sanitizer it was built with.
 foreach(name direct meet script)
 	add_executable(softgpu_test_${name} test_${name}.c)
-	target_link_libraries(softgpu_test_${name} PRIVATE softgpu_static PkgConfig::CMOCKA)
+	target_link_libraries(softgpu_test_${name} PRIVATE softgpu_static rtl_test)
 	set_target_properties(softgpu_test_${name} PROPERTIES
 		RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 	add_test(NAME softgpu.${name} COMMAND softgpu_test_${name})
@@ -77,7 +76,7 @@ target_compile_definitions(softgpu_test_dtif PRIVATE
 	SOFTGPU_LATER_RUNTIME="$<TARGET_FILE:softgpu_later_runtime>")
 target_include_directories(softgpu_test_dtif SYSTEM PRIVATE ${HSAKMT_INCLUDE_DIR})
 target_link_libraries(softgpu_test_dtif PRIVATE
-	rtl_flags PkgConfig::CMOCKA Threads::Threads ${CMAKE_DL_LIBS})
+	rtl_flags rtl_test Threads::Threads ${CMAKE_DL_LIBS})
 add_dependencies(softgpu_test_dtif softgpu_dtif softgpu_later_runtime)
 set_target_properties(softgpu_test_dtif softgpu_later_runtime PROPERTIES
 	RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}

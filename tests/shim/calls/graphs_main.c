@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "shim/wrap/rccl.h"
+#include "tests/lib/check.h"
 
 enum { FLOAT32 = 7 };
 enum { SUM };
@@ -25,14 +26,6 @@ static int rank, size;
 static hipStream_t stream, side;
 static void *data, *other, *comm, *self;
 static const char *scene;
-
-static void check(int result, const char *what)
-{
-	if (!result)
-		return;
-	fprintf(stderr, "graphs-calls: %s: %d\n", what, result);
-	exit(1);
-}
 
 #define OK(call) check((int)(call), #call)
 

@@ -12,6 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tests/lib/check.h"
+
 /* hip_ext.h is for C++ only; this is the symbol it refers to. */
 int ext_launch(hipFunction_t f, unsigned gx, unsigned gy, unsigned gz, unsigned lx, unsigned ly,
 	unsigned lz, size_t shared, hipStream_t stream, void **params, void **extra,
@@ -29,14 +31,6 @@ struct worker {
 };
 
 static hipFunction_t work_a, work_b;
-
-static void check(int result, const char *what)
-{
-	if (!result)
-		return;
-	fprintf(stderr, "hip-calls: %s: %d\n", what, result);
-	exit(1);
-}
 
 #define DO(call) check((int)(call), #call)
 

@@ -16,16 +16,9 @@
 #include <unistd.h>
 
 #include "shim/wrap/rccl.h"
+#include "tests/lib/check.h"
 
 enum { BFLOAT16 = 9, SUM = 0, DEADLINE_S = 300, MIB = 1 << 19 };
-
-static void check(int result, const char *what)
-{
-	if (!result)
-		return;
-	fprintf(stderr, "late-calls: %s: %d\n", what, result);
-	exit(1);
-}
 
 #define CHECK(call) check((int)(call), #call)
 

@@ -17,16 +17,9 @@
 #include <unistd.h>
 
 #include "shim/wrap/rccl.h"
+#include "tests/lib/check.h"
 
 #define KERNELS 3
-
-static void check(int result, const char *what)
-{
-	if (!result)
-		return;
-	fprintf(stderr, "ranks-calls: %s: %d\n", what, result);
-	exit(1);
-}
 
 static void make_communicator(const char *text)
 {

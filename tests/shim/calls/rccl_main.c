@@ -13,20 +13,13 @@
 #include <string.h>
 
 #include "shim/wrap/rccl.h"
+#include "tests/lib/check.h"
 
 enum { INT8, FLOAT32 = 7, BFLOAT16 = 9, FP8 = 10 };
 enum { SUM, MAX = 2, AVG = 4 };
 
 static int rank, size;
 static hipStream_t stream;
-
-static void check(int result, const char *what)
-{
-	if (!result)
-		return;
-	fprintf(stderr, "rccl-calls: %s: %d\n", what, result);
-	exit(1);
-}
 
 /* Op seq count bytes datatype reduction peer comm_rank comm_size. */
 #define SAY(op, seq, count, bytes, type, reduction, peer, of)                                      \

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "shim/wrap/rccl.h"
+#include "tests/lib/check.h"
 
 #define FLOAT32 7
 #define SUM	0
@@ -22,14 +23,6 @@ extern int roctxRangePop(void) __attribute__((weak));
 static hipFunction_t forward, update;
 static hipStream_t compute, communication;
 static void *comm, *data;
-
-static void check(int result, const char *what)
-{
-	if (!result)
-		return;
-	fprintf(stderr, "steps-calls: %s: %d\n", what, result);
-	exit(1);
-}
 
 #define HIP(call) check((int)(call), #call)
 

@@ -11,17 +11,10 @@
 #include <unistd.h>
 
 #include "shim/wrap/rccl.h"
+#include "tests/lib/check.h"
 
 #define FLOAT32 7
 #define SUM	0
-
-static void check(int result, const char *what)
-{
-	if (!result)
-		return;
-	fprintf(stderr, "waiting-calls: %s: %d\n", what, result);
-	exit(1);
-}
 
 int main(int argc, char **argv)
 {

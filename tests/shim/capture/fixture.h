@@ -4,14 +4,8 @@
  * One capture, one queue and one reader, driven step by step by the test's own thread. The
  * capture.* cmocka tests use it.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "shim/capture/capture.h"
+#include "tests/lib/test.h"
 #include "tests/shim/capture/reader.h"
 #include "tests/shim/capture/synth.h"
 
@@ -30,7 +24,9 @@ void fixture_init(struct fixture *f, uint32_t packets);
 void fixture_init_with(struct fixture *f, uint32_t packets, const struct capture_hsa *hsa);
 void fixture_done(struct fixture *f);
 
-/* Cmocka set-up and tear-down, with a queue of 64 packets. */
+/* A test of a capture with a queue of 64 packets, which it has as f. */
+#define CAPTURE_CASE(claim)                                                                        \
+	TEST_CASE_WITH(claim, fixture_setup, fixture_teardown, struct fixture *f)
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
 

@@ -60,12 +60,11 @@ static bool is_supported(void)
 	return is;
 }
 
-static void as_much_memory_is_populated_as_was_used(void **state)
+TEST_CASE(as_much_memory_is_populated_as_was_used)
 {
 	char *memory = map();
 	struct ahead ahead = {0};
 
-	(void)state;
 	ahead_of(&ahead, memory, BYTES, AHEAD_BYTES_LEAST - 1);
 	assert_int_equal(resident(memory, BYTES), 0);
 	/* The part that was used is not populated again. */
@@ -84,11 +83,10 @@ static void as_much_memory_is_populated_as_was_used(void **state)
 	munmap(memory, BYTES);
 }
 
-static void whole_pages_are_populated(void **state)
+TEST_CASE(whole_pages_are_populated)
 {
 	char *memory = map();
 
-	(void)state;
 	ahead_all(memory + PAGE_BYTES + 100, PAGE_BYTES);
 	assert_int_equal(resident(memory, BYTES), 2 * PAGE_BYTES);
 	assert_int_equal(resident(memory + PAGE_BYTES, 2 * PAGE_BYTES), 2 * PAGE_BYTES);
@@ -96,13 +94,12 @@ static void whole_pages_are_populated(void **state)
 }
 
 /* Existing contents and size of a file stay. */
-static void whole_file_is_populated_and_keeps_its_size(void **state)
+TEST_CASE(whole_file_is_populated_and_keeps_its_size)
 {
 	int fd = memfd_create("ahead", 0);
 	struct stat file;
 	char *memory;
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, BYTES), 0);
 	memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -125,13 +122,29 @@ static void dispatch(struct fixture *f, unsigned n)
 		fixture_dispatch(f, 0);
 }
 
+static int setup(void **state)
+{
+	static struct fixture fixture;
+
+	fixture_init(&fixture, RING);
+	*state = &fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fixture_done(*state);
+	return 0;
+}
+
+#define CASE(claim) TEST_CASE_WITH(claim, setup, teardown, struct fixture *f)
+
 /*
  * Reservations far ahead of the walk, or in a call, are noted in memory that a queue cycles
  * through.
  */
-static void busy_queue_has_its_note_pages_populated(void **state)
+CASE(busy_queue_has_its_note_pages_populated)
 {
-	struct fixture *f = *state;
 	struct origins *origins =
 		&shadow_table_at(f->capture->head.shadow, f->queue->block)->origins;
 	const size_t bytes = (origins->mask + 1) * sizeof(*origins->entry);
@@ -164,9 +177,8 @@ static void busy_queue_has_its_note_pages_populated(void **state)
 }
 
 /* However many are in flight, only as many more are made as the next burst is likely to need. */
-static void burst_gets_slots_for_the_next_one(void **state)
+CASE(burst_gets_slots_for_the_next_one)
 {
-	struct fixture *f = *state;
 	const uint32_t more = 4 * RECORDER_SLOT_CHUNK,
 		       kept = (READY_LOTS + 2) * RECORDER_SLOT_CHUNK;
 
@@ -179,9 +191,8 @@ static void burst_gets_slots_for_the_next_one(void **state)
 }
 
 /* Lots for a queue that needs them: the first lots are in pages that were never touched. */
-static void slots_of_a_busy_queue_have_populated_pages(void **state)
+CASE(slots_of_a_busy_queue_have_populated_pages)
 {
-	struct fixture *f = *state;
 	struct capture *c = f->capture;
 	struct capture_queue *q = &c->queues[f->queue->block];
 	uint32_t before = recorder_slots_used(f->recorder);
@@ -199,9 +210,8 @@ static void slots_of_a_busy_queue_have_populated_pages(void **state)
 }
 
 /* In a flood, a lot that is kept ready is used soon; otherwise it may never be. */
-static void ready_lots_are_populated_in_a_flood(void **state)
+CASE(ready_lots_are_populated_in_a_flood)
 {
-	struct fixture *f = *state;
 	struct capture *c = f->capture;
 
 	for (int is_flood = 0; is_flood < 2; is_flood++) {
@@ -222,9 +232,8 @@ static void ready_lots_are_populated_in_a_flood(void **state)
 /*
  * In the first round of the outbox: the pages that a frame is about to fill, if there are several.
  */
-static void cell_of_a_large_frame_is_populated(void **state)
+CASE(cell_of_a_large_frame_is_populated)
 {
-	struct fixture *f = *state;
 	struct recorder *r = f->recorder;
 	const void *cell = recorder_cell_bytes(r, r->open_frame);
 
@@ -247,9 +256,8 @@ static void cell_of_a_large_frame_is_populated(void **state)
 }
 
 /* The small ring of notes, which each queue cycles through. */
-static void notes_of_a_new_queue_are_populated(void **state)
+CASE(notes_of_a_new_queue_are_populated)
 {
-	struct fixture *f = *state;
 	const struct origins *origins =
 		&shadow_table_at(f->capture->head.shadow, f->queue->block)->origins;
 	const size_t bytes = ORIGINS_NEAR * sizeof(*origins->near);
@@ -258,12 +266,11 @@ static void notes_of_a_new_queue_are_populated(void **state)
 }
 
 /* The shim runs inside the program's own calls. */
-static void populating_keeps_errno(void **state)
+TEST_CASE(populating_keeps_errno)
 {
 	char *memory = map();
 	struct ahead ahead = {0};
 
-	(void)state;
 	munmap(memory, BYTES);
 	errno = EDOM;
 	ahead_all(memory, PAGE_BYTES);
@@ -273,9 +280,8 @@ static void populating_keeps_errno(void **state)
 }
 
 /* A program may have closed the recorder's file and opened its own under that number. */
-static void file_of_the_program_is_not_populated(void **state)
+CASE(file_of_the_program_is_not_populated)
 {
-	struct fixture *f = *state;
 	const char *end = (const char *)(f->recorder->slots + recorder_slots_used(f->recorder));
 	int kept = dup(f->recorder->fd), own = memfd_create("own", 0);
 	struct stat file;
@@ -297,9 +303,8 @@ static void file_of_the_program_is_not_populated(void **state)
 }
 
 /* Slots that were made and never taken have no pages. */
-static void end_touches_no_unused_slot(void **state)
+CASE(end_touches_no_unused_slot)
 {
-	struct fixture *f = *state;
 	const size_t bytes = recorder_slots_used(f->recorder) * sizeof(*f->recorder->slots);
 	size_t before;
 
@@ -314,44 +319,8 @@ static void end_touches_no_unused_slot(void **state)
 	f->capture->signal_chunks_kept = 0;
 }
 
-static int setup(void **state)
-{
-	static struct fixture fixture;
-
-	fixture_init(&fixture, RING);
-	*state = &fixture;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	fixture_done(*state);
-	return 0;
-}
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(as_much_memory_is_populated_as_was_used),
-		cmocka_unit_test(whole_pages_are_populated),
-		cmocka_unit_test(whole_file_is_populated_and_keeps_its_size),
-		cmocka_unit_test(populating_keeps_errno),
-		cmocka_unit_test_setup_teardown(
-			busy_queue_has_its_note_pages_populated, setup, teardown),
-		cmocka_unit_test_setup_teardown(burst_gets_slots_for_the_next_one, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			slots_of_a_busy_queue_have_populated_pages, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			ready_lots_are_populated_in_a_flood, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			cell_of_a_large_frame_is_populated, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			notes_of_a_new_queue_are_populated, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			file_of_the_program_is_not_populated, setup, teardown),
-		cmocka_unit_test_setup_teardown(end_touches_no_unused_slot, setup, teardown),
-	};
-
 	/* With huge pages everywhere, one touch would populate 2 MiB. */
 	if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0))
 		return 1;
@@ -359,5 +328,5 @@ int main(void)
 		print_message("MADV_POPULATE_WRITE: not in this kernel\n");
 		return 77;
 	}
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

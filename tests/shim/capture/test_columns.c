@@ -57,7 +57,7 @@ static void check_calls(const Rtl__Dispatches *d)
 	assert_int_equal(d->n_call, 1 + 10 + 1);
 }
 
-static void values_of_any_size_are_decoded(void **state)
+TEST_CASE(values_of_any_size_are_decoded)
 {
 	static const uint64_t durations[] = {0, 1, UINT32_MAX - 1ull, UINT32_MAX, 1ull << 40};
 	static const int64_t deltas[] = {0, 5, -5, INT32_MAX, INT32_MIN, INT32_MAX + 1ll,
@@ -67,7 +67,6 @@ static void values_of_any_size_are_decoded(void **state)
 	Rtl__Dispatches *d;
 	size_t n = 0, longs = 0, far = 0;
 
-	(void)state;
 	msg_arena_init(&arena, ARENA_BYTES_MAX);
 	columns_clear(columns, newest_call);
 	for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++)
@@ -112,13 +111,12 @@ static void values_of_any_size_are_decoded(void **state)
 	free(columns);
 }
 
-static void largest_records_fit_their_bound(void **state)
+TEST_CASE(largest_records_fit_their_bound)
 {
 	struct columns *columns = calloc(1, sizeof(*columns));
 	struct msg_arena arena;
 	size_t before, empty;
 
-	(void)state;
 	msg_arena_init(&arena, ARENA_BYTES_MAX);
 	columns_clear(columns, newest_call);
 	empty = columns_bytes_most(columns);
@@ -143,13 +141,12 @@ static void largest_records_fit_their_bound(void **state)
 	free(columns);
 }
 
-static void untimed_records_carry_their_reason_and_no_time(void **state)
+TEST_CASE(untimed_records_carry_their_reason_and_no_time)
 {
 	struct columns *columns = calloc(1, sizeof(*columns));
 	struct msg_arena arena;
 	Rtl__Dispatches *d;
 
-	(void)state;
 	msg_arena_init(&arena, ARENA_BYTES_MAX);
 	columns_clear(columns, newest_call);
 	for (uint32_t i = 0; i < 3 * RTL_UNTIMED_COUNT; i++) {
@@ -169,15 +166,4 @@ static void untimed_records_carry_their_reason_and_no_time(void **state)
 	}
 	msg_arena_done(&arena);
 	free(columns);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(values_of_any_size_are_decoded),
-		cmocka_unit_test(largest_records_fit_their_bound),
-		cmocka_unit_test(untimed_records_carry_their_reason_and_no_time),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -234,62 +234,40 @@ static void die_at_each_passing(const char *name)
 	}
 }
 
-static void crash_after_dispatched_loses_no_record(void **state)
+TEST_CASE(crash_after_dispatched_loses_no_record)
 {
-	(void)state;
 	die_at_each_passing("after_dispatched");
 	die_at("after_dispatched:20000", 0);
 }
 
-static void crash_after_submitted_loses_no_record(void **state)
+TEST_CASE(crash_after_submitted_loses_no_record)
 {
-	(void)state;
 	die_at_each_passing("after_submitted");
 	die_at("after_submitted:20000", 0);
 }
 
-static void crash_after_done_loses_no_record(void **state)
+TEST_CASE(crash_after_done_loses_no_record)
 {
-	(void)state;
 	die_at_each_passing("after_done");
 	die_at("after_done:20000", 0);
 }
 
-static void crash_while_labelling_loses_no_record(void **state)
+TEST_CASE(crash_while_labelling_loses_no_record)
 {
-	(void)state;
 	die_at_each_passing("mid_label");
 }
 
-static void crash_before_publish_loses_no_record(void **state)
+TEST_CASE(crash_before_publish_loses_no_record)
 {
-	(void)state;
 	die_at_each_passing("before_publish");
 }
 
-static void crash_after_publish_stores_no_record_twice(void **state)
+TEST_CASE(crash_after_publish_stores_no_record_twice)
 {
-	(void)state;
 	die_at_each_passing("after_publish");
 }
 
-static void crash_while_freeing_stores_no_record_twice(void **state)
+TEST_CASE(crash_while_freeing_stores_no_record_twice)
 {
-	(void)state;
 	die_at_each_passing("mid_free");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(crash_after_dispatched_loses_no_record),
-		cmocka_unit_test(crash_after_submitted_loses_no_record),
-		cmocka_unit_test(crash_after_done_loses_no_record),
-		cmocka_unit_test(crash_while_labelling_loses_no_record),
-		cmocka_unit_test(crash_before_publish_loses_no_record),
-		cmocka_unit_test(crash_after_publish_stores_no_record_twice),
-		cmocka_unit_test(crash_while_freeing_stores_no_record_twice),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

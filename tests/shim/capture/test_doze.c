@@ -81,10 +81,9 @@ static int begin_dormant(struct fixture *f)
 	return fd;
 }
 
-static void dormant_thread_dozes_while_dispatches_come(void **state)
+WORKER_CASE(dormant_thread_dozes_while_dispatches_come)
 {
 	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
-	struct fixture *f = *state;
 	int fd = begin_dormant(f);
 
 	for (int i = 0; i < 1000; i++) {
@@ -101,11 +100,10 @@ static void dormant_thread_dozes_while_dispatches_come(void **state)
 }
 
 /* The doorbell is not rung again. */
-static void an_early_doorbell_ends_a_doze(void **state)
+WORKER_CASE(an_early_doorbell_ends_a_doze)
 {
 	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
 	uint64_t deadline_ns = clock_monotonic_ns() + DEADLINE_NS, index;
-	struct fixture *f = *state;
 	int fd = begin_dormant(f);
 
 	index = synth_add_index(f->capture, f->queue, 1);
@@ -131,9 +129,8 @@ static void an_early_doorbell_ends_a_doze(void **state)
 	close(fd);
 }
 
-static void a_range_ends_a_doze(void **state)
+WORKER_CASE(a_range_ends_a_doze)
 {
-	struct fixture *f = *state;
 	int fd = begin_dormant(f);
 
 	markers_mark("something");
@@ -154,9 +151,8 @@ static void *mark_when_cancelled(void *is_past)
  * A call of the shim must not end a thread that is cancelled: the program owns what the thread
  * holds.
  */
-static void cancelled_thread_ends_a_doze_and_survives_the_call(void **state)
+WORKER_CASE(cancelled_thread_ends_a_doze_and_survives_the_call)
 {
-	struct fixture *f = *state;
 	int fd = begin_dormant(f);
 	bool is_past = false;
 	pthread_t thread;
@@ -165,21 +161,6 @@ static void cancelled_thread_ends_a_doze_and_survives_the_call(void **state)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_true(is_past);
 	assert_false(doze_is_waking());
-	wait_for_frame(f, 1);
-	close(fd);
-}
-
-static void being_told_to_record_ends_a_doze(void **state)
-{
-	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
-	struct fixture *f = *state;
-	int fd = begin_dormant(f);
-
-	send_control(fd, 2, true);
-	wait_for_doze(false);
-	synth_submit(f->capture, f->queue, &packet);
-	while (synth_step(f->queue, SYNTH_DOORBELL))
-		;
 	wait_for_frame(f, 1);
 	close(fd);
 }
@@ -194,6 +175,22 @@ static void release_meanwhile(void)
 	assert_true(doze_is_waking());
 	worker_release();
 	assert_int_equal(count_open(EVENTFD, &last), before);
+}
+
+/* Later events wake no thread, and a thread that is about to wake it still finds the descriptor. */
+WORKER_CASE(the_end_ends_a_doze)
+{
+	int fd = begin_dormant(f);
+
+	capture_stop(f->capture);
+	assert_true(events_stop(clock_monotonic_ns() + DEADLINE_NS));
+	assert_true(worker_stop(true));
+	assert_false(doze_is_on());
+	doze_open(release_meanwhile);
+	doze_begin();
+	doze_alert();
+	assert_false(doze_is_waking() || doze_is_on());
+	close(fd);
 }
 
 /*
@@ -219,66 +216,46 @@ static void lose_the_wake(struct fixture *f, int own)
 	close(fd);
 }
 
-static void closed_wake_descriptor_only_delays_work(void **state)
+WORKER_CASE(closed_wake_descriptor_only_delays_work)
 {
-	lose_the_wake(*state, -1);
+	lose_the_wake(f, -1);
 }
 
-static void file_in_place_of_the_wake_descriptor_is_left_alone(void **state)
+WORKER_CASE(file_in_place_of_the_wake_descriptor_is_left_alone)
 {
 	int own = memfd_create("own", MFD_CLOEXEC);
 
 	assert_int_equal(write(own, "12345678", 8), 8);
 	assert_int_equal(lseek(own, 0, SEEK_SET), 0);
-	lose_the_wake(*state, own);
+	lose_the_wake(f, own);
 	assert_int_equal(lseek(own, 0, SEEK_CUR), 0);
 	assert_int_equal(lseek(own, 0, SEEK_END), 8);
 	close(own);
 }
 
 /* Even an eventfd with something to read. */
-static void eventfd_in_place_of_the_wake_descriptor_is_left_alone(void **state)
+WORKER_CASE(eventfd_in_place_of_the_wake_descriptor_is_left_alone)
 {
 	uint64_t value = 0;
 	int own = eventfd(7, EFD_CLOEXEC | EFD_NONBLOCK);
 
-	lose_the_wake(*state, own);
+	lose_the_wake(f, own);
 	assert_int_equal(read(own, &value, sizeof(value)), sizeof(value));
 	assert_int_equal(value, 7);
 	close(own);
 }
 
-/* Later events wake no thread, and a thread that is about to wake it still finds the descriptor. */
-static void the_end_ends_a_doze(void **state)
+/* The last: from then on this process records. */
+WORKER_CASE(being_told_to_record_ends_a_doze)
 {
-	struct fixture *f = *state;
+	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
 	int fd = begin_dormant(f);
 
-	capture_stop(f->capture);
-	assert_true(events_stop(clock_monotonic_ns() + DEADLINE_NS));
-	assert_true(worker_stop(true));
-	assert_false(doze_is_on());
-	doze_open(release_meanwhile);
-	doze_begin();
-	doze_alert();
-	assert_false(doze_is_waking() || doze_is_on());
+	send_control(fd, 2, true);
+	wait_for_doze(false);
+	synth_submit(f->capture, f->queue, &packet);
+	while (synth_step(f->queue, SYNTH_DOORBELL))
+		;
+	wait_for_frame(f, 1);
 	close(fd);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(dormant_thread_dozes_while_dispatches_come),
-		TEST(an_early_doorbell_ends_a_doze),
-		TEST(a_range_ends_a_doze),
-		TEST(cancelled_thread_ends_a_doze_and_survives_the_call),
-		TEST(the_end_ends_a_doze),
-		TEST(closed_wake_descriptor_only_delays_work),
-		TEST(file_in_place_of_the_wake_descriptor_is_left_alone),
-		TEST(eventfd_in_place_of_the_wake_descriptor_is_left_alone),
-		TEST(being_told_to_record_ends_a_doze),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

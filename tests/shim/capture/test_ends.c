@@ -56,9 +56,8 @@ static void assert_timed(struct fixture *f, struct reader *reader, uint64_t seq)
 	assert_int_equal(row->end, f->queue->exec[seq].end);
 }
 
-static void end_that_was_seen_has_its_times_without_a_harvest(void **state)
+CAPTURE_CASE(end_that_was_seen_has_its_times_without_a_harvest)
 {
-	struct fixture *f = *state;
 	struct reader *reader;
 
 	for (int i = 0; i < 5; i++)
@@ -79,9 +78,8 @@ static void end_that_was_seen_has_its_times_without_a_harvest(void **state)
 	assert_int_equal(fixture_count(f, RTL_Q_recorded), 5);
 }
 
-static void end_between_two_calls_is_found_by_the_second(void **state)
+CAPTURE_CASE(end_between_two_calls_is_found_by_the_second)
 {
-	struct fixture *f = *state;
 	struct reader *reader;
 
 	for (uint64_t seq = 0; seq < 200; seq++) {
@@ -101,9 +99,8 @@ static void end_between_two_calls_is_found_by_the_second(void **state)
 }
 
 /* Kernels of two streams in one queue: the first still runs while the others end. */
-static void long_kernel_without_barriers_hides_none_behind_it(void **state)
+CAPTURE_CASE(long_kernel_without_barriers_hides_none_behind_it)
 {
-	struct fixture *f = *state;
 	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
 	struct capture *c = f->capture;
 	struct reader *reader;
@@ -136,9 +133,8 @@ static void long_kernel_without_barriers_hides_none_behind_it(void **state)
 	check_against_device(c, f->reader, f->queue, 0);
 }
 
-static void end_without_times_is_untimed_and_gets_them_later(void **state)
+CAPTURE_CASE(end_without_times_is_untimed_and_gets_them_later)
 {
-	struct fixture *f = *state;
 	struct reader *reader;
 
 	f->queue->has_late_times = true;
@@ -155,9 +151,8 @@ static void end_without_times_is_untimed_and_gets_them_later(void **state)
 	check_against_device(f->capture, f->reader, f->queue, 0);
 }
 
-static void end_by_the_application_s_signal_has_its_times(void **state)
+CAPTURE_CASE(end_by_the_application_s_signal_has_its_times)
 {
-	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(1);
 	struct reader *reader;
 
@@ -190,13 +185,12 @@ static uint32_t symbol_unknown(uint64_t kernel_object)
 	return 0;
 }
 
-static void unnamed_kernel_that_ended_keeps_its_object(void **state)
+TEST_CASE(unnamed_kernel_that_ended_keeps_its_object)
 {
 	struct fixture f;
 	struct capture_hsa hsa;
 	struct reader *reader;
 
-	(void)state;
 	synth_hsa(&hsa);
 	hsa.symbol_of = symbol_unknown;
 	hsa.symbols = NULL;
@@ -262,10 +256,9 @@ static void go_on(struct fixture *f, unsigned dispatches)
 	fixture_settle(f);
 }
 
-static void thread_that_jumps_out_of_ends_look_holds_no_slot(void **state)
+CAPTURE_CASE(thread_that_jumps_out_of_ends_look_holds_no_slot)
 {
 	static const char *const points[] = {"end_seen", "end_ticks", "end_written"};
-	struct fixture *f = *state;
 	uint32_t used;
 
 	on_usr1(leave);
@@ -300,10 +293,9 @@ static void *look_once(void *capture)
  * The thread has seen a dispatch end, and is stopped until the slot belongs to another dispatch
  * that is running. What it then writes must not change that one.
  */
-static void delayed_ends_look_does_not_change_the_slot_s_next_dispatch(void **state)
+CAPTURE_CASE(delayed_ends_look_does_not_change_the_slot_s_next_dispatch)
 {
 	static const char *const points[] = {"end_seen", "end_ticks"};
-	struct fixture *f = *state;
 	struct capture *c = f->capture;
 
 	on_usr1(hold);
@@ -352,9 +344,8 @@ static void delayed_ends_look_does_not_change_the_slot_s_next_dispatch(void **st
 	assert_true(ends_stop(c, clock_monotonic_ns() + MS));
 }
 
-static void ends_look_reads_no_signal_after_ends_stop(void **state)
+CAPTURE_CASE(ends_look_reads_no_signal_after_ends_stop)
 {
-	struct fixture *f = *state;
 	struct reader *reader;
 
 	fixture_dispatch(f, 0);
@@ -380,9 +371,8 @@ static void *look_trapped(void *data)
 	return NULL;
 }
 
-static void ends_look_makes_no_system_call(void **state)
+CAPTURE_CASE(ends_look_makes_no_system_call)
 {
-	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(1);
 	struct reader *reader;
 	pthread_t thread;
@@ -404,23 +394,4 @@ static void ends_look_makes_no_system_call(void **state)
 	fixture_settle(f);
 	harvest_signal_destroy(f->capture, signal);
 	synth_signal_free(signal);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(end_that_was_seen_has_its_times_without_a_harvest),
-		TEST(end_between_two_calls_is_found_by_the_second),
-		TEST(long_kernel_without_barriers_hides_none_behind_it),
-		TEST(end_without_times_is_untimed_and_gets_them_later),
-		TEST(end_by_the_application_s_signal_has_its_times),
-		cmocka_unit_test(unnamed_kernel_that_ended_keeps_its_object),
-		TEST(thread_that_jumps_out_of_ends_look_holds_no_slot),
-		TEST(delayed_ends_look_does_not_change_the_slot_s_next_dispatch),
-		TEST(ends_look_reads_no_signal_after_ends_stop),
-		TEST(ends_look_makes_no_system_call),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,9 +55,10 @@ static int flood_teardown(void **state)
 	return 0;
 }
 
-static void flood_while_the_shim_thread_stops_in_a_pass_loses_nothing(void **state)
+#define CASE(claim) TEST_CASE_WITH(claim, flood_setup, flood_teardown, struct fixture *f)
+
+CASE(flood_while_the_shim_thread_stops_in_a_pass_loses_nothing)
 {
-	struct fixture *f = *state;
 	uint32_t before = recorder_slots_used(f->recorder);
 
 	harvest_lock_wait(f->capture);
@@ -72,10 +73,8 @@ static void flood_while_the_shim_thread_stops_in_a_pass_loses_nothing(void **sta
  * The thread stops between two periods, so dispatches harvest themselves as long as there are
  * cells.
  */
-static void flood_while_the_shim_thread_stops_between_passes_loses_nothing(void **state)
+CASE(flood_while_the_shim_thread_stops_between_passes_loses_nothing)
 {
-	struct fixture *f = *state;
-
 	bool is_long = getenv("RTL_TEST_LONG") != NULL;
 
 	flood(f, is_long ? BEYOND_CELLS : FLOOD);
@@ -119,10 +118,8 @@ static void flood_trapped(struct fixture *f)
 }
 
 /* Whatever it has to do itself: harvest, with full frames, or make slots. */
-static void dispatch_makes_no_system_call(void **state)
+CASE(dispatch_makes_no_system_call)
 {
-	struct fixture *f = *state;
-
 #ifdef __SANITIZE_THREAD__ /* which makes calls of its own, with signals blocked */
 	skip();
 #endif
@@ -136,9 +133,8 @@ static void dispatch_makes_no_system_call(void **state)
 	thread_wakes_and_finds_all(f);
 }
 
-static void slots_made_by_a_dispatch_are_reused(void **state)
+CASE(slots_made_by_a_dispatch_are_reused)
 {
-	struct fixture *f = *state;
 	uint32_t used;
 
 	harvest_lock_wait(f->capture);
@@ -154,9 +150,8 @@ static void slots_made_by_a_dispatch_are_reused(void **state)
 }
 
 /* A queue that has enough leaves the last slots to queues that have few. */
-static void queue_that_floods_leaves_slots_for_another(void **state)
+CASE(queue_that_floods_leaves_slots_for_another)
 {
-	struct fixture *f = *state;
 	struct synth_queue *hungry = f->queue;
 
 	harvest_lock_wait(f->capture);
@@ -191,9 +186,8 @@ static uint64_t recorder_dropped(const struct fixture *f)
  * A process has had a thousand queues. Records of one wait for a collector that is away; when it is
  * back, their slots go to queues that need them.
  */
-static void slots_of_a_destroyed_queue_go_to_other_queues(void **state)
+CASE(slots_of_a_destroyed_queue_go_to_other_queues)
 {
-	struct fixture *f = *state;
 	struct synth_queue *former = f->queue, *idle = synth_queue_new(RING);
 	uint64_t dropped = 0;
 	uint32_t block;
@@ -247,12 +241,11 @@ static long faults(void)
 }
 
 /* As many as the recorder has places for, none of them busy. */
-static void each_of_a_thousand_queues_has_slots(void **state)
+CASE(each_of_a_thousand_queues_has_slots)
 {
 	static struct synth_queue *queue[RECORDER_QUEUES - 1];
 	const struct synth_packet kernel = {
 		.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .has_barrier = true, .kernel_object = 1};
-	struct fixture *f = *state;
 	uint64_t recorded = 0, dropped = 0;
 
 	for (unsigned i = 0; i < RECORDER_QUEUES - 1; i++) {
@@ -284,14 +277,13 @@ static void each_of_a_thousand_queues_has_slots(void **state)
 /*
  * In a flood there are thousands of pages; a page that is read first has a second, expensive fault.
  */
-static void new_slots_cost_one_fault_a_page(void **state)
+TEST_CASE(new_slots_cost_one_fault_a_page)
 {
 	const long pages = (long)(RECORDER_SLOT_CHUNK * sizeof(struct slot_private) / 4096);
 	struct capture_hsa hsa;
 	struct fixture f;
 	long before;
 
-	(void)state;
 #ifdef __SANITIZE_THREAD__ /* whose shadow is four times as large */
 	skip();
 #endif
@@ -305,21 +297,4 @@ static void new_slots_cost_one_fault_a_page(void **state)
 	/* A sanitizer's shadow adds fewer faults than a second one per page would. */
 	assert_in_range(faults() - before, 1, pages + pages / 2);
 	fixture_done(&f);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, flood_setup, flood_teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(flood_while_the_shim_thread_stops_in_a_pass_loses_nothing),
-		TEST(flood_while_the_shim_thread_stops_between_passes_loses_nothing),
-		TEST(dispatch_makes_no_system_call),
-		TEST(slots_made_by_a_dispatch_are_reused),
-		TEST(queue_that_floods_leaves_slots_for_another),
-		TEST(each_of_a_thousand_queues_has_slots),
-		TEST(slots_of_a_destroyed_queue_go_to_other_queues),
-		cmocka_unit_test(new_slots_cost_one_fault_a_page),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,9 +22,8 @@ static void dispatch_many(struct fixture *f, unsigned n)
 	}
 }
 
-static void recorder_is_sealed_and_described_by_its_header(void **state)
+CAPTURE_CASE(recorder_is_sealed_and_described_by_its_header)
 {
-	struct fixture *f = *state;
 	const struct recorder_header *header = f->recorder->header;
 
 	assert_int_equal(
@@ -40,10 +39,8 @@ static void recorder_is_sealed_and_described_by_its_header(void **state)
 		header->total_bytes);
 }
 
-static void partial_frame_waits_until_it_is_due(void **state)
+CAPTURE_CASE(partial_frame_waits_until_it_is_due)
 {
-	struct fixture *f = *state;
-
 	dispatch_many(f, 3);
 	fixture_harvest(f, 1);
 	assert_int_equal(f->reader->frames, 0);
@@ -54,10 +51,8 @@ static void partial_frame_waits_until_it_is_due(void **state)
 	assert_int_equal(f->reader->records, 3);
 }
 
-static void flush_publishes_a_partial_frame_at_once(void **state)
+CAPTURE_CASE(flush_publishes_a_partial_frame_at_once)
 {
-	struct fixture *f = *state;
-
 	dispatch_many(f, 3);
 	(void)harvest_flush(f->capture, f->now_ns);
 	assert_int_equal(reader_poll(f->reader, f->recorder), 1);
@@ -65,9 +60,8 @@ static void flush_publishes_a_partial_frame_at_once(void **state)
 }
 
 /* The reader takes nothing, so the numbers stay the same. */
-static void scarce_cells_take_only_full_frames(void **state)
+CAPTURE_CASE(scarce_cells_take_only_full_frames)
 {
-	struct fixture *f = *state;
 	uint64_t before;
 
 	while (recorder_unacked(f->recorder) <= RECORDER_CELLS / 4) {
@@ -88,9 +82,8 @@ static void scarce_cells_take_only_full_frames(void **state)
 	check_against_device(f->capture, f->reader, f->queue, 0);
 }
 
-static void full_recorder_drops_counts_and_recovers(void **state)
+CAPTURE_CASE(full_recorder_drops_counts_and_recovers)
 {
-	struct fixture *f = *state;
 	uint64_t dropped, capacity = RECORDER_CELLS * FRAME_RECORDS_MAX + RECORDER_SLOTS;
 
 	for (uint64_t i = 0; i < capacity + 5000; i++) {
@@ -116,9 +109,8 @@ static void full_recorder_drops_counts_and_recovers(void **state)
 	check_against_device(f->capture, f->reader, f->queue, dropped);
 }
 
-static void frames_sent_again_are_the_same_bytes(void **state)
+CAPTURE_CASE(frames_sent_again_are_the_same_bytes)
 {
-	struct fixture *f = *state;
 	uint8_t copy[RECORDER_CELL_BYTES];
 	const uint8_t *frame;
 	uint64_t number;
@@ -163,9 +155,8 @@ static size_t pack_nothing(void *context, uint64_t number, uint8_t *at, size_t r
 	return 0;
 }
 
-static void number_of_a_frame_not_written_is_used_again(void **state)
+CAPTURE_CASE(number_of_a_frame_not_written_is_used_again)
 {
-	struct fixture *f = *state;
 	int calls = 0;
 	struct batch_frame frame = {.pack = pack_nothing, .context = &calls};
 
@@ -176,9 +167,8 @@ static void number_of_a_frame_not_written_is_used_again(void **state)
 	assert_int_equal(recorder_published(f->recorder), 1);
 }
 
-static void define_log_keeps_a_reserve(void **state)
+CAPTURE_CASE(define_log_keeps_a_reserve)
 {
-	struct fixture *f = *state;
 	uint8_t frame[4096] = {0};
 	unsigned n = 0;
 
@@ -195,9 +185,8 @@ static void define_log_keeps_a_reserve(void **state)
 	assert_true(f->recorder->header->process[RTL_P_shapes_coarse] > 0);
 }
 
-static void too_many_shapes_become_coarse(void **state)
+CAPTURE_CASE(too_many_shapes_become_coarse)
 {
-	struct fixture *f = *state;
 	struct shapes shapes;
 	bool overflow, has_overflown = false;
 	uint32_t id, first = 0;
@@ -236,9 +225,8 @@ static void log_fill(struct recorder *recorder)
 }
 
 /* Otherwise the records of a queue would wait for ever, and with them everything it dispatches. */
-static void each_queue_has_a_shape_in_a_full_log(void **state)
+CAPTURE_CASE(each_queue_has_a_shape_in_a_full_log)
 {
-	struct fixture *f = *state;
 	struct shapes shapes;
 	bool overflow;
 	uint32_t id;
@@ -263,11 +251,10 @@ static void each_queue_has_a_shape_in_a_full_log(void **state)
 }
 
 /* Far more than there are lots. One after the other they need slots, and all get some. */
-static void hundreds_of_queues_share_the_slots(void **state)
+CAPTURE_CASE(hundreds_of_queues_share_the_slots)
 {
 	enum { N = 300, EACH = 200 };
 	static struct synth_queue *queue[N];
-	struct fixture *f = *state;
 	struct synth_packet packet = {
 		.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .has_barrier = true, .kernel_object = 3};
 
@@ -289,24 +276,4 @@ static void hundreds_of_queues_share_the_slots(void **state)
 		check_against_device(f->capture, f->reader, queue[i], 0);
 		synth_queue_free(queue[i]);
 	}
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(recorder_is_sealed_and_described_by_its_header),
-		TEST(partial_frame_waits_until_it_is_due),
-		TEST(flush_publishes_a_partial_frame_at_once),
-		TEST(scarce_cells_take_only_full_frames),
-		TEST(full_recorder_drops_counts_and_recovers),
-		TEST(frames_sent_again_are_the_same_bytes),
-		TEST(number_of_a_frame_not_written_is_used_again),
-		TEST(define_log_keeps_a_reserve),
-		TEST(too_many_shapes_become_coarse),
-		TEST(each_queue_has_a_shape_in_a_full_log),
-		TEST(hundreds_of_queues_share_the_slots),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

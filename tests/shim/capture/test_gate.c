@@ -79,10 +79,10 @@ static void settle(struct fixture *f, uint64_t skipped)
 	check_against_device(f->capture, f->reader, f->queue, skipped);
 }
 
-static void dormant_leaves_packets_alone_and_counts_them(void **state)
-{
-	struct fixture *f = *state;
+#define CASE(claim) TEST_CASE_WITH(claim, setup, teardown, struct fixture *f)
 
+CASE(dormant_leaves_packets_alone_and_counts_them)
+{
 	gate_pause();
 	submit(f, 1, 0);
 	submit(f, 1, 0);
@@ -101,9 +101,8 @@ static void dormant_leaves_packets_alone_and_counts_them(void **state)
 	assert_non_null(fixture_row(f, 2));
 }
 
-static void packet_published_after_the_stop_is_skipped_on_any_thread(void **state)
+CASE(packet_published_after_the_stop_is_skipped_on_any_thread)
 {
-	struct fixture *f = *state;
 	const struct synth_packet kernel = {
 		.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .has_barrier = true, .kernel_object = 1};
 	uint64_t first = synth_add_index(f->capture, f->queue, 2);
@@ -121,9 +120,8 @@ static void packet_published_after_the_stop_is_skipped_on_any_thread(void **stat
 }
 
 /* Rule 6: an application that does not write the signal field publishes our handle again. */
-static void stale_signal_of_ours_is_removed_while_dormant(void **state)
+CASE(stale_signal_of_ours_is_removed_while_dormant)
 {
-	struct fixture *f = *state;
 	uint64_t stale[2];
 
 	submit(f, 1, 0);
@@ -151,10 +149,8 @@ static void stale_signal_of_ours_is_removed_while_dormant(void **state)
 	gate_resume();
 }
 
-static void only_kernels_that_are_left_out_are_skipped(void **state)
+CASE(only_kernels_that_are_left_out_are_skipped)
 {
-	struct fixture *f = *state;
-
 	gate_choose(&(struct choice){.kernels = "x"});
 	gate_begin(true, 0, 1);
 	submit(f, 1, 0);
@@ -171,9 +167,8 @@ static void only_kernels_that_are_left_out_are_skipped(void **state)
 	assert_non_null(fixture_row(f, 3));
 }
 
-static void region_is_that_of_the_reservation(void **state)
+CASE(region_is_that_of_the_reservation)
 {
-	struct fixture *f = *state;
 	const struct synth_packet kernel = {
 		.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .has_barrier = true, .kernel_object = 1};
 	uint64_t inside, outside;
@@ -193,9 +188,8 @@ static void region_is_that_of_the_reservation(void **state)
 	assert_null(fixture_row(f, outside));
 }
 
-static void gpu_that_is_left_out_gets_no_slots(void **state)
+CASE(gpu_that_is_left_out_gets_no_slots)
 {
-	struct fixture *f = *state;
 	struct synth_queue *other = synth_queue_new(64);
 	const struct synth_packet kernel = {
 		.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .has_barrier = true, .kernel_object = 1};
@@ -214,9 +208,8 @@ static void gpu_that_is_left_out_gets_no_slots(void **state)
 }
 
 /* The process may never record. If it does, its first dispatches are not lost. */
-static void dormant_makes_no_slots_until_it_records(void **state)
+TEST_CASE_WITH(dormant_makes_no_slots_until_it_records, setup_dormant, teardown, struct fixture *f)
 {
-	struct fixture *f = *state;
 	const struct recorder_header *header = f->recorder->header;
 
 	submit(f, 1, 0);
@@ -234,9 +227,8 @@ static void dormant_makes_no_slots_until_it_records(void **state)
 }
 
 /* A packet recorded earlier still needs the times in it. */
-static void watched_signal_is_read_before_a_skipped_packet_uses_it(void **state)
+CASE(watched_signal_is_read_before_a_skipped_packet_uses_it)
 {
-	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(1);
 
 	submit(f, 1, signal.handle);
@@ -254,11 +246,10 @@ static void watched_signal_is_read_before_a_skipped_packet_uses_it(void **state)
 /*
  * The signal counts both packets. It falls for the first, and then contains the times of that one.
  */
-static void packet_behind_a_skipped_one_does_not_get_its_times(void **state)
+CASE(packet_behind_a_skipped_one_does_not_get_its_times)
 {
 	/* Down to 0, or from there on. */
 	static const hsa_signal_value_t value[] = {2, 0, -7};
-	struct fixture *f = *state;
 
 	f->queue->has_countdowns = true;
 	for (unsigned i = 0; i < 3; i++) {
@@ -286,9 +277,8 @@ static void packet_behind_a_skipped_one_does_not_get_its_times(void **state)
  * The same with a device that writes times after the signal has fallen, when it is set for the next
  * one.
  */
-static void packet_after_a_skipped_one_does_not_get_its_late_times(void **state)
+CASE(packet_after_a_skipped_one_does_not_get_its_late_times)
 {
-	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(1);
 
 	f->queue->has_late_times = true;
@@ -311,13 +301,12 @@ static void packet_after_a_skipped_one_does_not_get_its_late_times(void **state)
 }
 
 /* Signals of the runtime are recognised by the ring slot that they were stored into. */
-static void stale_signal_of_the_runtime_is_removed_while_dormant(void **state)
+TEST_CASE(stale_signal_of_the_runtime_is_removed_while_dormant)
 {
 	struct capture_hsa hsa;
 	struct fixture f;
 	uint64_t stale;
 
-	(void)state;
 	synth_hsa(&hsa);
 	hsa.signal_memory_get = NULL;
 	fixture_init_with(&f, 64, &hsa);
@@ -333,26 +322,4 @@ static void stale_signal_of_the_runtime_is_removed_while_dormant(void **state)
 	gate_resume();
 	settle(&f, 3 * 64 - 1);
 	fixture_done(&f);
-}
-
-#define GATE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		GATE_TEST(dormant_leaves_packets_alone_and_counts_them),
-		GATE_TEST(packet_published_after_the_stop_is_skipped_on_any_thread),
-		GATE_TEST(stale_signal_of_ours_is_removed_while_dormant),
-		cmocka_unit_test(stale_signal_of_the_runtime_is_removed_while_dormant),
-		GATE_TEST(only_kernels_that_are_left_out_are_skipped),
-		GATE_TEST(region_is_that_of_the_reservation),
-		GATE_TEST(gpu_that_is_left_out_gets_no_slots),
-		cmocka_unit_test_setup_teardown(
-			dormant_makes_no_slots_until_it_records, setup_dormant, teardown),
-		GATE_TEST(watched_signal_is_read_before_a_skipped_packet_uses_it),
-		GATE_TEST(packet_behind_a_skipped_one_does_not_get_its_times),
-		GATE_TEST(packet_after_a_skipped_one_does_not_get_its_late_times),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,9 +5,8 @@
 #include "shim/capture/capture_internal.h"
 #include "shim/capture/harvest.h"
 
-static void long_kernel_delays_no_other_queue_and_no_later_kernel(void **state)
+CAPTURE_CASE(long_kernel_delays_no_other_queue_and_no_later_kernel)
 {
-	struct fixture *f = *state;
 	struct synth_packet packet = {.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 1};
 
 	/* The first keeps running; those behind it have no barrier bit and complete before it. */
@@ -35,9 +34,8 @@ static void long_kernel_delays_no_other_queue_and_no_later_kernel(void **state)
  * A queue with thousands of slots and little in flight uses few of them: those returned last are
  * still in the cache.
  */
-static void returned_slots_are_used_before_fresh_ones(void **state)
+CAPTURE_CASE(returned_slots_are_used_before_fresh_ones)
 {
-	struct fixture *f = *state;
 	unsigned used = 0;
 
 	for (int i = 0; i < 64; i++) {
@@ -51,10 +49,8 @@ static void returned_slots_are_used_before_fresh_ones(void **state)
 	assert_in_range(used, 32, 512);
 }
 
-static void times_that_come_late_are_waited_for(void **state)
+CAPTURE_CASE(times_that_come_late_are_waited_for)
 {
-	struct fixture *f = *state;
-
 	f->queue->has_late_times = true;
 	fixture_dispatch(f, 0);
 	assert_true(synth_step(f->queue, SYNTH_DOORBELL));
@@ -68,10 +64,8 @@ static void times_that_come_late_are_waited_for(void **state)
 }
 
 /* A job that its scheduler suspends for most of an hour, at this moment. */
-static void process_stopped_for_an_hour_waits_no_hour_for_times(void **state)
+CAPTURE_CASE(process_stopped_for_an_hour_waits_no_hour_for_times)
 {
-	struct fixture *f = *state;
-
 	f->queue->has_no_times = true;
 	fixture_dispatch(f, 0);
 	fixture_step(f);
@@ -84,10 +78,8 @@ static void process_stopped_for_an_hour_waits_no_hour_for_times(void **state)
 	check_against_device(f->capture, f->reader, f->queue, 0);
 }
 
-static void times_that_never_come_make_the_record_untimed(void **state)
+CAPTURE_CASE(times_that_never_come_make_the_record_untimed)
 {
-	struct fixture *f = *state;
-
 	f->queue->has_no_times = true;
 	fixture_dispatch(f, 0);
 	fixture_settle(f);
@@ -96,9 +88,8 @@ static void times_that_never_come_make_the_record_untimed(void **state)
 	check_against_device(f->capture, f->reader, f->queue, 0);
 }
 
-static void signal_that_may_still_be_written_to_is_not_used_again_soon(void **state)
+CAPTURE_CASE(signal_that_may_still_be_written_to_is_not_used_again_soon)
 {
-	struct fixture *f = *state;
 	uint64_t doubtful;
 
 	f->queue->has_no_times = true;
@@ -118,9 +109,8 @@ static void signal_that_may_still_be_written_to_is_not_used_again_soon(void **st
 	check_against_device(f->capture, f->reader, f->queue, 0);
 }
 
-static void kernel_that_ran_without_our_signal_is_found_by_the_barrier_rule(void **state)
+CAPTURE_CASE(kernel_that_ran_without_our_signal_is_found_by_the_barrier_rule)
 {
-	struct fixture *f = *state;
 	uint64_t ours;
 
 	fixture_dispatch(f, 0);
@@ -141,10 +131,8 @@ static void kernel_that_ran_without_our_signal_is_found_by_the_barrier_rule(void
 	check_against_device(f->capture, f->reader, f->queue, 0);
 }
 
-static void kernels_that_ran_without_our_signals_end_no_scan(void **state)
+CAPTURE_CASE(kernels_that_ran_without_our_signals_end_no_scan)
 {
-	struct fixture *f = *state;
-
 	for (int i = 0; i < 3; i++) {
 		fixture_dispatch(f, 0);
 		f->queue->ring[i].completion_signal.handle = 0;
@@ -158,10 +146,8 @@ static void kernels_that_ran_without_our_signals_end_no_scan(void **state)
 	check_against_device(f->capture, f->reader, f->queue, 0);
 }
 
-static void kernel_still_running_when_the_queue_goes_is_unresolved(void **state)
+CAPTURE_CASE(kernel_still_running_when_the_queue_goes_is_unresolved)
 {
-	struct fixture *f = *state;
-
 	fixture_dispatch(f, 0);
 	fixture_dispatch(f, 0);
 	f->queue->holds = 1;
@@ -175,9 +161,8 @@ static void kernel_still_running_when_the_queue_goes_is_unresolved(void **state)
 	assert_int_equal(capture_pending(f->capture), 0);
 }
 
-static void unknown_kernel_gets_a_symbol_when_it_is_harvested(void **state)
+CAPTURE_CASE(unknown_kernel_gets_a_symbol_when_it_is_harvested)
 {
-	struct fixture *f = *state;
 	struct synth_packet packet = {
 		.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .kernel_object = 0x7f0000000123};
 
@@ -209,9 +194,8 @@ static void queue_come_and_go(struct fixture *f)
 	synth_queue_free(f->queue);
 }
 
-static void queues_that_come_and_go_use_the_same_slots(void **state)
+CAPTURE_CASE(queues_that_come_and_go_use_the_same_slots)
 {
-	struct fixture *f = *state;
 	struct synth_queue *first = f->queue;
 	uint32_t used;
 
@@ -224,12 +208,11 @@ static void queues_that_come_and_go_use_the_same_slots(void **state)
 	assert_int_equal(recorder_slots_used(f->recorder), used);
 }
 
-static void runtime_without_signals_leaves_records_without_times(void **state)
+TEST_CASE(runtime_without_signals_leaves_records_without_times)
 {
 	struct fixture f;
 	struct capture_hsa hsa;
 
-	(void)state;
 	synth_hsa(&hsa);
 	hsa.signal_memory_get = NULL;
 	hsa.signal_create = no_signal;
@@ -243,12 +226,11 @@ static void runtime_without_signals_leaves_records_without_times(void **state)
 }
 
 /* Whether or not the harvester has seen it, the device writes to it when it ends. */
-static void signals_of_running_kernels_are_left_to_the_device(void **state)
+TEST_CASE(signals_of_running_kernels_are_left_to_the_device)
 {
 	struct capture_hsa hsa;
 	struct fixture f;
 
-	(void)state;
 	synth_hsa(&hsa);
 	hsa.signal_memory_get = NULL;
 	fixture_init_with(&f, 64, &hsa);
@@ -269,26 +251,4 @@ static void signals_of_running_kernels_are_left_to_the_device(void **state)
 		synth_signal_free(signal);
 	}
 	fixture_done(&f);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(long_kernel_delays_no_other_queue_and_no_later_kernel),
-		TEST(returned_slots_are_used_before_fresh_ones),
-		TEST(times_that_come_late_are_waited_for),
-		TEST(process_stopped_for_an_hour_waits_no_hour_for_times),
-		TEST(times_that_never_come_make_the_record_untimed),
-		TEST(signal_that_may_still_be_written_to_is_not_used_again_soon),
-		TEST(kernel_that_ran_without_our_signal_is_found_by_the_barrier_rule),
-		TEST(kernels_that_ran_without_our_signals_end_no_scan),
-		TEST(kernel_still_running_when_the_queue_goes_is_unresolved),
-		TEST(unknown_kernel_gets_a_symbol_when_it_is_harvested),
-		TEST(queues_that_come_and_go_use_the_same_slots),
-		cmocka_unit_test(signals_of_running_kernels_are_left_to_the_device),
-		cmocka_unit_test(runtime_without_signals_leaves_records_without_times),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -115,12 +115,11 @@ static const struct synth_packet kernel = {
 
 /* ---- step by step --------------------------------------------------------------------------- */
 
-static void intercepted_queue_is_created_as_requested(void **state)
+TEST_CASE(intercepted_queue_is_created_as_requested)
 {
 	const char *why;
 	struct synth_queue *queue;
 
-	(void)state;
 	world_begin();
 	queue = create(&only_intercept, 1, 64, &why);
 	assert_null(why);
@@ -136,14 +135,13 @@ static void intercepted_queue_is_created_as_requested(void **state)
 	world_end();
 }
 
-static void the_application_s_packet_is_not_changed(void **state)
+TEST_CASE(the_application_s_packet_is_not_changed)
 {
 	hsa_signal_t own = synth_signal_new(1);
 	struct synth_packet signalled = kernel;
 	struct synth_queue *queue, *device;
 	const char *why;
 
-	(void)state;
 	world_begin();
 	queue = create(&only_intercept, 1, 64, &why);
 	device = synth_device_of(queue);
@@ -171,13 +169,12 @@ static void the_application_s_packet_is_not_changed(void **state)
  * A runtime that passes on more than a ring at once, as if its staging buffer were larger: nothing
  * is split.
  */
-static void packets_beyond_the_copy_buffer_are_counted_and_left_alone(void **state)
+TEST_CASE(packets_beyond_the_copy_buffer_are_counted_and_left_alone)
 {
 	struct synth_packet packet = kernel;
 	struct synth_queue *queue, *device;
 	const char *why;
 
-	(void)state;
 	world_begin();
 	synth_proxy_mode = SYNTH_PROXY_STAGED;
 	queue = create(&only_intercept, 1, 64, &why);
@@ -203,12 +200,11 @@ static void packets_beyond_the_copy_buffer_are_counted_and_left_alone(void **sta
 	world_end();
 }
 
-static void forked_child_passes_all_packets_on(void **state)
+TEST_CASE(forked_child_passes_all_packets_on)
 {
 	struct synth_queue *queue;
 	const char *why;
 
-	(void)state;
 	world_begin();
 	queue = create(&only_intercept, 1, 64, &why);
 	capture_pass_through(world.capture);
@@ -220,12 +216,11 @@ static void forked_child_passes_all_packets_on(void **state)
 	world_end();
 }
 
-static void after_the_stop_packets_are_counted_and_left_alone(void **state)
+TEST_CASE(after_the_stop_packets_are_counted_and_left_alone)
 {
 	struct synth_queue *queue;
 	const char *why;
 
-	(void)state;
 	world_begin();
 	queue = create(&only_intercept, 1, 64, &why);
 	capture_stop(world.capture);
@@ -237,13 +232,12 @@ static void after_the_stop_packets_are_counted_and_left_alone(void **state)
 	world_end();
 }
 
-static void kernel_that_has_not_fired_at_the_destroy_is_unresolved(void **state)
+TEST_CASE(kernel_that_has_not_fired_at_the_destroy_is_unresolved)
 {
 	struct synth_queue *queue;
 	const char *why;
 	uint32_t block;
 
-	(void)state;
 	world_begin();
 	queue = create(&only_intercept, 1, 64, &why);
 	block = queue->block;
@@ -261,12 +255,11 @@ static void kernel_that_has_not_fired_at_the_destroy_is_unresolved(void **state)
 
 /* ---- two front ends -------------------------------------------------------------------- */
 
-static void each_queue_has_the_front_end_that_can_follow_it(void **state)
+TEST_CASE(each_queue_has_the_front_end_that_can_follow_it)
 {
 	struct synth_queue *shadowed, *intercepted;
 	const char *why;
 
-	(void)state;
 	world_begin();
 	shadowed = create(&both, 1, 64, &why);
 	intercepted = create(&both, 2, 64, &why);
@@ -295,12 +288,11 @@ static void each_queue_has_the_front_end_that_can_follow_it(void **state)
 	world_end();
 }
 
-static void queue_that_no_front_end_can_follow_is_reported(void **state)
+TEST_CASE(queue_that_no_front_end_can_follow_is_reported)
 {
 	struct synth_queue *queue;
 	const char *why;
 
-	(void)state;
 	world_begin();
 	queue = create(&only_shadow, 2, 64, &why);
 	assert_non_null(why);
@@ -439,36 +431,16 @@ static void run(enum synth_proxy_mode mode, uint32_t packets, uint32_t dispatche
 	world_end();
 }
 
-static void eight_producers_are_accounted_for_in_each_generation_of_proxies(void **state)
+TEST_CASE(eight_producers_are_accounted_for_in_each_generation_of_proxies)
 {
-	(void)state;
 	for (int mode = SYNTH_PROXY_ONE; mode <= SYNTH_PROXY_STAGED; mode++) {
 		run((enum synth_proxy_mode)mode, 1024, DISPATCHES, 1);
 		run((enum synth_proxy_mode)mode, 64, DISPATCHES / 2, 1);
 	}
 }
 
-static void batches_of_any_length_that_wrap_are_accounted_for(void **state)
+TEST_CASE(batches_of_any_length_that_wrap_are_accounted_for)
 {
-	(void)state;
 	for (int mode = SYNTH_PROXY_ONE; mode <= SYNTH_PROXY_STAGED; mode++)
 		run((enum synth_proxy_mode)mode, 4096, DISPATCHES, 300);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(intercepted_queue_is_created_as_requested),
-		cmocka_unit_test(the_application_s_packet_is_not_changed),
-		cmocka_unit_test(packets_beyond_the_copy_buffer_are_counted_and_left_alone),
-		cmocka_unit_test(forked_child_passes_all_packets_on),
-		cmocka_unit_test(after_the_stop_packets_are_counted_and_left_alone),
-		cmocka_unit_test(kernel_that_has_not_fired_at_the_destroy_is_unresolved),
-		cmocka_unit_test(each_queue_has_the_front_end_that_can_follow_it),
-		cmocka_unit_test(queue_that_no_front_end_can_follow_is_reported),
-		cmocka_unit_test(eight_producers_are_accounted_for_in_each_generation_of_proxies),
-		cmocka_unit_test(batches_of_any_length_that_wrap_are_accounted_for),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

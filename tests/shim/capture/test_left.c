@@ -187,26 +187,14 @@ static void scene_run(const struct scene *scene, bool is_told)
 	fixture_done(&f);
 }
 
-static void jump_out_of_any_instruction_of_a_doorbell_loses_nothing(void **state)
+TEST_CASE(jump_out_of_any_instruction_of_a_doorbell_loses_nothing)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
 		scene_run(&scenes[i], true);
 }
 
-static void unseen_jump_out_of_a_doorbell_is_repaired_at_the_next_one(void **state)
+TEST_CASE(unseen_jump_out_of_a_doorbell_is_repaired_at_the_next_one)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
 		scene_run(&scenes[i], false);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(jump_out_of_any_instruction_of_a_doorbell_loses_nothing),
-		cmocka_unit_test(unseen_jump_out_of_a_doorbell_is_repaired_at_the_next_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

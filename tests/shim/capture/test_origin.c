@@ -5,16 +5,12 @@
  */
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "shim/capture/tables/submitter.h"
 #include "shim/hsa/packet.h"
+#include "tests/lib/test.h"
 
 #define PACKETS 8u
 
@@ -88,18 +84,18 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void packets_of_a_reservation_share_its_submitter(void **state)
-{
-	struct line *line = *state;
+#define CASE(claim) TEST_CASE_WITH(claim, setup, teardown, struct line *a)
 
+CASE(packets_of_a_reservation_share_its_submitter)
+{
 	thread_state()->marker = 5;
-	origins_reserve(&line->origins, 0, 3);
+	origins_reserve(&a->origins, 0, 3);
 	thread_state()->marker = 6;
-	origins_reserve(&line->origins, 3, 1);
+	origins_reserve(&a->origins, 3, 1);
 	for (unsigned i = 0; i < 4; i++)
-		publish(line, i, KERNEL);
+		publish(a, i, KERNEL);
 	for (unsigned i = 0; i < 4; i++) {
-		struct packet_origin origin = walk(line);
+		struct packet_origin origin = walk(a);
 
 		assert_int_equal(origin.context.marker, i < 3 ? 5 : 6);
 		assert_int_equal(origin.context.tid, thread_state_tid());
@@ -127,24 +123,23 @@ static void *submit_as_another(void *argument)
  * The queue remembers the thread that reserved last; here that one has ended, or another submits in
  * between.
  */
-static void threads_that_alternate_are_distinguished(void **state)
+CASE(threads_that_alternate_are_distinguished)
 {
-	struct line *line = *state;
 	struct submitter other[2];
 
 	for (uint64_t turn = 0; turn < 2; turn++) {
 		pthread_t thread;
 
 		thread_state()->marker = 7 + turn;
-		origins_reserve(&line->origins, 2 * turn, 1);
-		other[turn] = (struct submitter){line, 2 * turn + 1, 0};
+		origins_reserve(&a->origins, 2 * turn, 1);
+		other[turn] = (struct submitter){a, 2 * turn + 1, 0};
 		assert_int_equal(pthread_create(&thread, NULL, submit_as_another, &other[turn]), 0);
 		pthread_join(thread, NULL);
 	}
 	for (unsigned i = 0; i < 4; i++)
-		publish(line, i, KERNEL);
+		publish(a, i, KERNEL);
 	for (unsigned i = 0; i < 4; i++) {
-		struct packet_origin origin = walk(line);
+		struct packet_origin origin = walk(a);
 
 		assert_int_equal(origin.context.marker, i % 2 ? 100 + i : 7 + i / 2);
 		assert_int_equal(origin.context.tid, i % 2 ? other[i / 2].tid : thread_state_tid());
@@ -153,9 +148,9 @@ static void threads_that_alternate_are_distinguished(void **state)
 }
 
 /* Walked by another thread or not yet: the numbers are the same. */
-static void dispatches_count_over_queues_and_past_barriers(void **state)
+CASE(dispatches_count_over_queues_and_past_barriers)
 {
-	struct line *a = *state, *b = a + 1;
+	struct line *b = a + 1;
 
 	thread_state()->call = 77;
 	origins_reserve(&a->origins, 0, 1);
@@ -179,9 +174,9 @@ static void dispatches_count_over_queues_and_past_barriers(void **state)
 }
 
 /* A batch of which one part was walked and consumed, and another part is in the ring. */
-static void batch_walked_in_part_is_counted_whole(void **state)
+CASE(batch_walked_in_part_is_counted_whole)
 {
-	struct line *a = *state, *b = a + 1;
+	struct line *b = a + 1;
 	const unsigned type[] = {KERNEL, BARRIER, KERNEL, KERNEL, BARRIER, KERNEL};
 
 	thread_state()->call = 9;
@@ -200,9 +195,9 @@ static void batch_walked_in_part_is_counted_whole(void **state)
 }
 
 /* It cannot be known yet which of them will be a kernel. */
-static void number_is_unknown_where_nothing_was_written_yet(void **state)
+CASE(number_is_unknown_where_nothing_was_written_yet)
 {
-	struct line *a = *state, *b = a + 1;
+	struct line *b = a + 1;
 	struct packet_origin origin;
 
 	thread_state()->call = 9;
@@ -223,9 +218,8 @@ static void number_is_unknown_where_nothing_was_written_yet(void **state)
 	assert_int_equal(walk(a).node, 0);
 }
 
-static void call_inside_a_call_leaves_the_outer_count_alone(void **state)
+CASE(call_inside_a_call_leaves_the_outer_count_alone)
 {
-	struct line *a = *state;
 	struct thread_count outer;
 
 	thread_state()->call = 1;
@@ -250,9 +244,8 @@ static void call_inside_a_call_leaves_the_outer_count_alone(void **state)
 }
 
 /* Entries that are needed are never overwritten, not even by the right packet of the next round. */
-static void reservation_too_far_ahead_is_unattributed(void **state)
+CASE(reservation_too_far_ahead_is_unattributed)
 {
-	struct line *a = *state;
 	uint64_t entries = a->origins.mask + 1;
 
 	thread_state()->marker = 3;
@@ -276,9 +269,8 @@ static void reservation_too_far_ahead_is_unattributed(void **state)
 }
 
 /* The entry of a half walked batch is not free, although packets behind it were walked. */
-static void half_walked_batch_keeps_its_entry(void **state)
+CASE(half_walked_batch_keeps_its_entry)
 {
-	struct line *a = *state;
 	uint64_t entries = a->origins.mask + 1;
 
 	thread_state()->marker = 3;
@@ -293,9 +285,9 @@ static void half_walked_batch_keeps_its_entry(void **state)
 }
 
 /* The ring of a destroyed queue is not read. */
-static void queue_destroyed_within_the_call_is_safe(void **state)
+CASE(queue_destroyed_within_the_call_is_safe)
 {
-	struct line *a = *state, *b = a + 1;
+	struct line *b = a + 1;
 
 	thread_state()->call = 9;
 	origins_reserve(&a->origins, 0, 1);
@@ -307,10 +299,8 @@ static void queue_destroyed_within_the_call_is_safe(void **state)
 }
 
 /* In its next life the same packet index is another packet. */
-static void block_used_again_knows_nothing_of_its_former_life(void **state)
+CASE(block_used_again_knows_nothing_of_its_former_life)
 {
-	struct line *a = *state;
-
 	thread_state()->marker = 3;
 	origins_reserve(&a->origins, 0, 2);
 	origins_end(&a->origins);
@@ -342,13 +332,12 @@ static void *state_use(void *ret)
 }
 
 /* Meant for TSan: by then the next thread has the block, and claims it meanwhile. */
-static void old_hint_does_not_find_the_block_of_an_ended_thread(void **state)
+TEST_CASE(old_hint_does_not_find_the_block_of_an_ended_thread)
 {
 	struct thread_state *gone = NULL, *next = NULL;
 	pthread_t thread;
 	void *is_clear;
 
-	(void)state;
 	atomic_store(&was_looked_at, true);
 	assert_int_equal(pthread_create(&thread, NULL, state_use, &gone), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
@@ -369,7 +358,7 @@ static void old_hint_does_not_find_the_block_of_an_ended_thread(void **state)
 #define LONG_PACKETS 4096u
 
 /* Close to the walk, as far ahead as the queue is long, and in between. */
-static void packets_far_ahead_of_the_walk_are_attributed(void **state)
+CASE(packets_far_ahead_of_the_walk_are_attributed)
 {
 	const uint64_t ahead[] = {
 		1, ORIGINS_NEAR - 1, ORIGINS_NEAR, ORIGINS_NEAR + 1, LONG_PACKETS, 3};
@@ -379,7 +368,6 @@ static void packets_far_ahead_of_the_walk_are_attributed(void **state)
 	struct packet_origin origin;
 	uint64_t reserved = 0, walked = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < LONG_PACKETS; i++)
 		ring[i].header = HSA_PACKET_TYPE_INVALID;
 	assert_int_equal(origins_begin(&origins, &queue, 0), 0);
@@ -405,13 +393,12 @@ static void packets_far_ahead_of_the_walk_are_attributed(void **state)
 	origins_free(&origins);
 }
 
-static void packets_close_to_the_walk_share_few_pages(void **state)
+CASE(packets_close_to_the_walk_share_few_pages)
 {
 	struct origins origins = {0};
 	hsa_queue_t queue = {.size = LONG_PACKETS};
 	struct packet_origin origin;
 
-	(void)state;
 	assert_int_equal(origins_begin(&origins, &queue, 0), 0);
 	for (uint64_t i = 0; i < 3 * LONG_PACKETS; i++) {
 		origins_reserve(&origins, i, 1);
@@ -420,26 +407,4 @@ static void packets_close_to_the_walk_share_few_pages(void **state)
 	}
 	assert_false(origins.is_far);
 	origins_free(&origins);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(packets_of_a_reservation_share_its_submitter),
-		TEST(threads_that_alternate_are_distinguished),
-		TEST(dispatches_count_over_queues_and_past_barriers),
-		TEST(batch_walked_in_part_is_counted_whole),
-		TEST(number_is_unknown_where_nothing_was_written_yet),
-		TEST(call_inside_a_call_leaves_the_outer_count_alone),
-		TEST(reservation_too_far_ahead_is_unattributed),
-		TEST(half_walked_batch_keeps_its_entry),
-		TEST(queue_destroyed_within_the_call_is_safe),
-		TEST(block_used_again_knows_nothing_of_its_former_life),
-		TEST(packets_far_ahead_of_the_walk_are_attributed),
-		TEST(packets_close_to_the_walk_share_few_pages),
-		cmocka_unit_test(old_hint_does_not_find_the_block_of_an_ended_thread),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,9 +14,8 @@
 #include "shim/capture/harvest.h"
 #include "tests/lib/seen_yield.h"
 
-static void own_signal_is_read_and_never_changed(void **state)
+CAPTURE_CASE(own_signal_is_read_and_never_changed)
 {
-	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(2);
 
 	fixture_dispatch(f, signal.handle);
@@ -30,9 +29,8 @@ static void own_signal_is_read_and_never_changed(void **state)
 	synth_signal_free(signal);
 }
 
-static void own_signal_armed_again_was_read_before(void **state)
+CAPTURE_CASE(own_signal_armed_again_was_read_before)
 {
-	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(1);
 
 	for (int i = 0; i < 30; i++) {
@@ -46,9 +44,8 @@ static void own_signal_armed_again_was_read_before(void **state)
 	synth_signal_free(signal);
 }
 
-static void own_signal_set_past_the_hooks_loses_only_the_time(void **state)
+CAPTURE_CASE(own_signal_set_past_the_hooks_loses_only_the_time)
 {
-	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(1);
 
 	for (int i = 0; i < 3; i++) {
@@ -68,9 +65,8 @@ static void own_signal_set_past_the_hooks_loses_only_the_time(void **state)
 }
 
 /* The process ends and cannot wait: whatever has fired counts as finished. */
-static void the_last_pass_decides_what_has_finished_and_nothing_else(void **state)
+CAPTURE_CASE(the_last_pass_decides_what_has_finished_and_nothing_else)
 {
-	struct fixture *f = *state;
 	hsa_signal_t armed = synth_signal_new(1), running = synth_signal_new(1);
 
 	f->queue->has_no_times = true;
@@ -95,9 +91,8 @@ static void the_last_pass_decides_what_has_finished_and_nothing_else(void **stat
 	synth_signal_free(running);
 }
 
-static void own_signal_between_the_devices_two_stores_is_waited_for(void **state)
+CAPTURE_CASE(own_signal_between_the_devices_two_stores_is_waited_for)
 {
-	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(1);
 	amd_signal_t *raw = (amd_signal_t *)(uintptr_t)signal.handle;
 
@@ -121,9 +116,8 @@ static void own_signal_between_the_devices_two_stores_is_waited_for(void **state
  * A dispatch that finds no slot harvests with its own clock, which may be ahead of the pass of the
  * shim thread.
  */
-static void pass_with_an_older_clock_ends_no_wait(void **state)
+CAPTURE_CASE(pass_with_an_older_clock_ends_no_wait)
 {
-	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(1);
 	amd_signal_t *raw = (amd_signal_t *)(uintptr_t)signal.handle;
 
@@ -140,9 +134,8 @@ static void pass_with_an_older_clock_ends_no_wait(void **state)
 }
 
 /* For instance by hsa_signal_subtract(): not by its device. */
-static void signal_lowered_by_the_host_marks_no_device_as_late(void **state)
+CAPTURE_CASE(signal_lowered_by_the_host_marks_no_device_as_late)
 {
-	struct fixture *f = *state;
 	hsa_signal_t own = synth_signal_new(1), other = synth_signal_new(1);
 	hsa_signal_t of[] = {other, own, own};
 	enum rtl_untimed why[] = {RTL_TIMED, RTL_UNTIMED_EARLY, RTL_TIMED};
@@ -173,9 +166,8 @@ static void signal_lowered_by_the_host_marks_no_device_as_late(void **state)
 	synth_signal_free(other);
 }
 
-static void own_signal_stored_to_while_it_runs_loses_only_the_time(void **state)
+CAPTURE_CASE(own_signal_stored_to_while_it_runs_loses_only_the_time)
 {
-	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(1);
 
 	fixture_dispatch(f, signal.handle);
@@ -188,9 +180,8 @@ static void own_signal_stored_to_while_it_runs_loses_only_the_time(void **state)
 }
 
 /* The first packet was given up but still runs, and the signal falls when it ends. */
-static void next_packet_of_a_stored_signal_does_not_get_the_first_one_s_times(void **state)
+CAPTURE_CASE(next_packet_of_a_stored_signal_does_not_get_the_first_one_s_times)
 {
-	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(1);
 
 	fixture_dispatch(f, signal.handle);
@@ -206,9 +197,8 @@ static void next_packet_of_a_stored_signal_does_not_get_the_first_one_s_times(vo
 	synth_signal_free(signal);
 }
 
-static void counting_signal_of_several_packets_is_untimed_shared(void **state)
+CAPTURE_CASE(counting_signal_of_several_packets_is_untimed_shared)
 {
-	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(20);
 
 	for (int i = 0; i < 20; i++)
@@ -227,9 +217,8 @@ static void counting_signal_of_several_packets_is_untimed_shared(void **state)
 	synth_signal_free(signal);
 }
 
-static void counter_set_past_the_hooks_does_not_block_the_harvest(void **state)
+CAPTURE_CASE(counter_set_past_the_hooks_does_not_block_the_harvest)
 {
-	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(4);
 	bool has_own[] = {true, false};
 
@@ -264,9 +253,8 @@ static void counter_set_past_the_hooks_does_not_block_the_harvest(void **state)
 }
 
 /* A single packet whose times were not written looks like a kernel that is running. */
-static void signal_set_again_without_times_is_given_up_after_a_later_barrier(void **state)
+CAPTURE_CASE(signal_set_again_without_times_is_given_up_after_a_later_barrier)
 {
-	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(1);
 
 	f->queue->has_no_times = true;
@@ -287,9 +275,8 @@ static void signal_set_again_without_times_is_given_up_after_a_later_barrier(voi
 }
 
 /* Twice in a row: between the second fall and the second times, the signal has the first ones. */
-static void own_signal_with_late_times_does_not_get_the_earlier_ones(void **state)
+CAPTURE_CASE(own_signal_with_late_times_does_not_get_the_earlier_ones)
 {
-	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(1);
 
 	f->queue->has_late_times = true;
@@ -321,9 +308,8 @@ static void run_to_the_fall(struct fixture *f, hsa_signal_t signal)
  * Two packets that count with the signal have no times; times of a third one must not be used for
  * them.
  */
-static void late_times_of_a_counting_signal_are_not_given_to_another_packet(void **state)
+CAPTURE_CASE(late_times_of_a_counting_signal_are_not_given_to_another_packet)
 {
-	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(2);
 
 	f->queue->has_late_times = true;
@@ -346,10 +332,8 @@ static void late_times_of_a_counting_signal_are_not_given_to_another_packet(void
 	synth_signal_free(signal);
 }
 
-static void own_signal_destroyed_at_once_was_read_before(void **state)
+CAPTURE_CASE(own_signal_destroyed_at_once_was_read_before)
 {
-	struct fixture *f = *state;
-
 	for (int i = 0; i < 20; i++) {
 		hsa_signal_t signal = synth_signal_new(1);
 
@@ -426,9 +410,8 @@ static void let_go(struct fixture *f, amd_signal_t *signal, pthread_t reader)
 	assert_int_equal(munmap(signal, 4096), 0);
 }
 
-static void own_signal_armed_again_while_our_thread_reads_it_keeps_its_times(void **state)
+CAPTURE_CASE(own_signal_armed_again_while_our_thread_reads_it_keeps_its_times)
 {
-	struct fixture *f = *state;
 	amd_signal_t *signal;
 	pthread_t harvester;
 
@@ -456,9 +439,9 @@ static void *use_main(void *data)
  * Neither thread waits for the other or costs the other the times, even if the first reader has
  * lost its processor.
  */
-static void own_signal_that_another_thread_is_reading_keeps_its_times(void **state)
+CAPTURE_CASE(own_signal_that_another_thread_is_reading_keeps_its_times)
 {
-	struct use use = {.f = *state};
+	struct use use = {.f = f};
 	pthread_t other;
 
 	hold_readers(&use.signal);
@@ -484,9 +467,9 @@ static void *destroy_main(void *data)
 	return NULL;
 }
 
-static void own_signal_is_not_freed_while_our_thread_reads_it(void **state)
+CAPTURE_CASE(own_signal_is_not_freed_while_our_thread_reads_it)
 {
-	struct destroyer d = {.f = *state};
+	struct destroyer d = {.f = f};
 	pthread_t harvester, destroyer;
 
 	is_waiting = false;
@@ -503,9 +486,8 @@ static void own_signal_is_not_freed_while_our_thread_reads_it(void **state)
 	let_go(d.f, d.signal, harvester);
 }
 
-static void copy_with_the_same_signal_reads_it_first(void **state)
+CAPTURE_CASE(copy_with_the_same_signal_reads_it_first)
 {
-	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(1);
 
 	fixture_dispatch(f, signal.handle);
@@ -523,13 +505,12 @@ static bool all_are_ipc(uint64_t handle)
 	return handle != 0;
 }
 
-static void ipc_signals_are_not_read(void **state)
+TEST_CASE(ipc_signals_are_not_read)
 {
 	struct fixture f;
 	struct capture_hsa hsa;
 	hsa_signal_t signal;
 
-	(void)state;
 	synth_hsa(&hsa);
 	hsa.signal_is_ipc = all_are_ipc;
 	fixture_init_with(&f, 64, &hsa);
@@ -542,13 +523,12 @@ static void ipc_signals_are_not_read(void **state)
 	fixture_done(&f);
 }
 
-static void more_signals_than_can_be_watched_lose_only_times(void **state)
+TEST_CASE(more_signals_than_can_be_watched_lose_only_times)
 {
 	enum { N = 60000 };
 	struct fixture f;
 	hsa_signal_t *signal = calloc(N, sizeof(*signal));
 
-	(void)state;
 	fixture_init(&f, 65536);
 	for (int i = 0; i < N; i++)
 		signal[i] = synth_signal_new(1);
@@ -567,34 +547,4 @@ static void more_signals_than_can_be_watched_lose_only_times(void **state)
 	}
 	free(signal);
 	fixture_done(&f);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(own_signal_is_read_and_never_changed),
-		TEST(own_signal_armed_again_was_read_before),
-		TEST(own_signal_set_past_the_hooks_loses_only_the_time),
-		TEST(the_last_pass_decides_what_has_finished_and_nothing_else),
-		TEST(own_signal_between_the_devices_two_stores_is_waited_for),
-		TEST(pass_with_an_older_clock_ends_no_wait),
-		TEST(signal_lowered_by_the_host_marks_no_device_as_late),
-		TEST(own_signal_stored_to_while_it_runs_loses_only_the_time),
-		TEST(next_packet_of_a_stored_signal_does_not_get_the_first_one_s_times),
-		TEST(counting_signal_of_several_packets_is_untimed_shared),
-		TEST(counter_set_past_the_hooks_does_not_block_the_harvest),
-		TEST(signal_set_again_without_times_is_given_up_after_a_later_barrier),
-		TEST(own_signal_with_late_times_does_not_get_the_earlier_ones),
-		TEST(late_times_of_a_counting_signal_are_not_given_to_another_packet),
-		TEST(own_signal_destroyed_at_once_was_read_before),
-		TEST(own_signal_armed_again_while_our_thread_reads_it_keeps_its_times),
-		TEST(own_signal_that_another_thread_is_reading_keeps_its_times),
-		TEST(own_signal_is_not_freed_while_our_thread_reads_it),
-		TEST(copy_with_the_same_signal_reads_it_first),
-		cmocka_unit_test(ipc_signals_are_not_read),
-		cmocka_unit_test(more_signals_than_can_be_watched_lose_only_times),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

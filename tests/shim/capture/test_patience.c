@@ -184,19 +184,9 @@ static bool has_let_the_holder_in(struct fixture *f, const struct wait *wait)
 	return true;
 }
 
-static void real_time_waiter_lets_the_holder_in(void **state)
+CAPTURE_CASE(real_time_waiter_lets_the_holder_in)
 {
 	for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]); i++)
-		if (!has_let_the_holder_in(*state, &waits[i]))
+		if (!has_let_the_holder_in(f, &waits[i]))
 			skip();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			real_time_waiter_lets_the_holder_in, fixture_setup, fixture_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -424,80 +424,72 @@ static void in_all_modes(struct plan plan)
 	}
 }
 
-static void one_producer_is_accounted_for(void **state)
+TEST_CASE(one_producer_is_accounted_for)
 {
-	(void)state;
 	in_all_modes(one);
 }
 
-static void eight_producers_on_one_queue_are_accounted_for(void **state)
+TEST_CASE(eight_producers_on_one_queue_are_accounted_for)
 {
 	struct plan plan = one;
 
-	(void)state;
 	plan.producers = 8;
 	plan.dispatches = DISPATCHES / 4;
 	in_all_modes(plan);
 }
 
-static void producers_on_queues_of_their_own_are_accounted_for(void **state)
+TEST_CASE(producers_on_queues_of_their_own_are_accounted_for)
 {
 	struct plan plan = one;
 
-	(void)state;
 	plan.producers = plan.queues = 4;
 	plan.dispatches = DISPATCHES / 2;
 	plan.mode = SYNTH_EAGER;
 	run(&plan);
 }
 
-static void batches_with_chunked_doorbells_are_accounted_for(void **state)
+TEST_CASE(batches_with_chunked_doorbells_are_accounted_for)
 {
 	struct plan plan = one;
 
-	(void)state;
 	plan.batch = 256;
 	plan.producers = 2;
 	in_all_modes(plan);
 }
 
-static void dispatches_in_a_tiny_full_ring_are_accounted_for(void **state)
+TEST_CASE(dispatches_in_a_tiny_full_ring_are_accounted_for)
 {
 	struct plan plan = one;
 
-	(void)state;
 	plan.packets = 4;
 	plan.producers = 3;
 	plan.dispatches = 2000;
 	in_all_modes(plan);
 }
 
-static void dispatches_without_barrier_bit_are_accounted_for(void **state)
+TEST_CASE(dispatches_without_barrier_bit_are_accounted_for)
 {
 	struct plan plan = one;
 
-	(void)state;
 	plan.has_barrier = false;
 	plan.producers = 4;
 	plan.dispatches = DISPATCHES / 4;
 	in_all_modes(plan);
 }
 
-static void dispatches_among_barrier_packets_are_accounted_for(void **state)
+TEST_CASE(dispatches_among_barrier_packets_are_accounted_for)
 {
 	struct plan plan = one;
 
-	(void)state;
 	plan.has_barriers = true;
 	plan.producers = 2;
 	in_all_modes(plan);
 }
 
-static void dispatches_across_stops_and_starts_are_accounted_for(void **state)
+TEST_CASE(dispatches_across_stops_and_starts_are_accounted_for)
 {
 	struct plan plan = one;
 
-	(void)state;
 	plan.has_gate = true;
 	plan.has_barriers = true;
 	plan.batch = 9;
@@ -509,11 +501,10 @@ static void dispatches_across_stops_and_starts_are_accounted_for(void **state)
 	in_all_modes(plan);
 }
 
-static void signals_of_the_application_are_read_and_stay_intact(void **state)
+TEST_CASE(signals_of_the_application_are_read_and_stay_intact)
 {
 	struct plan plan = one;
 
-	(void)state;
 	plan.has_app_signals = true;
 	plan.producers = 4;
 	plan.queues = 2;
@@ -521,11 +512,10 @@ static void signals_of_the_application_are_read_and_stay_intact(void **state)
 	in_all_modes(plan);
 }
 
-static void threads_that_see_ends_beside_the_harvester_find_all_of_them(void **state)
+TEST_CASE(threads_that_see_ends_beside_the_harvester_find_all_of_them)
 {
 	struct plan plan = one;
 
-	(void)state;
 	plan.lookers = 2;
 	plan.packets = 64; /* so that slots are used again and again */
 	plan.dispatches = DISPATCHES / 8;
@@ -537,22 +527,20 @@ static void threads_that_see_ends_beside_the_harvester_find_all_of_them(void **s
 	run(&plan);
 }
 
-static void doorbell_before_publication_blocks_no_thread(void **state)
+TEST_CASE(doorbell_before_publication_blocks_no_thread)
 {
 	struct plan plan = one;
 
-	(void)state;
 	plan.rings_first = true;
 	plan.producers = 4;
 	plan.dispatches = 1000;
 	in_all_modes(plan);
 }
 
-static void dispatches_of_a_call_are_numbered_over_all_queues(void **state)
+TEST_CASE(dispatches_of_a_call_are_numbered_over_all_queues)
 {
 	struct plan plan = one;
 
-	(void)state;
 	plan.has_calls = true;
 	plan.has_barriers = true;
 	plan.producers = 8;
@@ -590,14 +578,13 @@ static void ring_meanwhile(int number)
 }
 
 /* Called where slots are taken from a queue whose walk is held. */
-static void no_thread_walks_under_the_harvest_lock(void **state)
+TEST_CASE(no_thread_walks_under_the_harvest_lock)
 {
 	struct fixture f;
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first, end;
 	struct capture_queue *q;
 	slot_ref taken[2];
 
-	(void)state;
 	fixture_init(&f, 64);
 	fixture_dispatch(&f, 0);
 	q = &f.capture->queues[f.queue->block];
@@ -626,25 +613,4 @@ static void no_thread_walks_under_the_harvest_lock(void **state)
 	check_against_device(f.capture, f.reader, f.queue, 0);
 	assert_int_equal(fixture_count(&f, RTL_Q_recorded), 2);
 	fixture_done(&f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_producer_is_accounted_for),
-		cmocka_unit_test(eight_producers_on_one_queue_are_accounted_for),
-		cmocka_unit_test(producers_on_queues_of_their_own_are_accounted_for),
-		cmocka_unit_test(batches_with_chunked_doorbells_are_accounted_for),
-		cmocka_unit_test(dispatches_in_a_tiny_full_ring_are_accounted_for),
-		cmocka_unit_test(dispatches_without_barrier_bit_are_accounted_for),
-		cmocka_unit_test(dispatches_among_barrier_packets_are_accounted_for),
-		cmocka_unit_test(signals_of_the_application_are_read_and_stay_intact),
-		cmocka_unit_test(threads_that_see_ends_beside_the_harvester_find_all_of_them),
-		cmocka_unit_test(doorbell_before_publication_blocks_no_thread),
-		cmocka_unit_test(dispatches_of_a_call_are_numbered_over_all_queues),
-		cmocka_unit_test(dispatches_across_stops_and_starts_are_accounted_for),
-		cmocka_unit_test(no_thread_walks_under_the_harvest_lock),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,9 +19,8 @@ static hsa_kernel_dispatch_packet_t *packet_at(struct fixture *f, uint64_t index
 static const struct synth_packet kernel = {
 	.type = HSA_PACKET_TYPE_KERNEL_DISPATCH, .has_barrier = true, .kernel_object = 7};
 
-static void packet_carries_our_signal_before_it_is_visible(void **state)
+CAPTURE_CASE(packet_carries_our_signal_before_it_is_visible)
 {
-	struct fixture *f = *state;
 	uint64_t index = synth_add_index(f->capture, f->queue, 1);
 
 	synth_put(f->queue, index, &kernel);
@@ -37,9 +36,8 @@ static void packet_carries_our_signal_before_it_is_visible(void **state)
 	assert_int_equal(fixture_count(f, RTL_Q_recorded), 1);
 }
 
-static void doorbell_value_of_the_application_is_not_used(void **state)
+CAPTURE_CASE(doorbell_value_of_the_application_is_not_used)
 {
-	struct fixture *f = *state;
 	uint64_t first = synth_add_index(f->capture, f->queue, 3);
 
 	for (uint64_t i = first; i < 3; i++)
@@ -52,17 +50,14 @@ static void doorbell_value_of_the_application_is_not_used(void **state)
 	assert_int_equal(fixture_count(f, RTL_Q_dispatched), 3);
 }
 
-static void doorbell_before_any_packet_does_not_ring(void **state)
+CAPTURE_CASE(doorbell_before_any_packet_does_not_ring)
 {
-	struct fixture *f = *state;
-
 	synth_ring(f->capture, f->queue, 0);
 	assert_int_equal(f->queue->rings, 0);
 }
 
-static void index_ahead_of_the_ring_walks_no_old_packet(void **state)
+CAPTURE_CASE(index_ahead_of_the_ring_walks_no_old_packet)
 {
-	struct fixture *f = *state;
 	uint64_t first = synth_add_index(f->capture, f->queue, 64 + 10);
 
 	for (uint64_t i = first; i < 64; i++)
@@ -82,9 +77,8 @@ static void index_ahead_of_the_ring_walks_no_old_packet(void **state)
 	assert_int_equal(f->queue->execs, 74);
 }
 
-static void our_stale_handle_is_replaced(void **state)
+CAPTURE_CASE(our_stale_handle_is_replaced)
 {
-	struct fixture *f = *state;
 	struct synth_packet barrier = {.type = HSA_PACKET_TYPE_BARRIER_AND, .has_barrier = true};
 	uint64_t old;
 
@@ -107,9 +101,8 @@ static void our_stale_handle_is_replaced(void **state)
 }
 
 /* A program that copies its next packet from the one before it copies our signal, too. */
-static void our_handle_that_the_program_copied_is_removed(void **state)
+CAPTURE_CASE(our_handle_that_the_program_copied_is_removed)
 {
-	struct fixture *f = *state;
 	struct synth_packet barrier = {.type = HSA_PACKET_TYPE_BARRIER_AND, .has_barrier = true};
 
 	fixture_dispatch(f, 0);
@@ -128,9 +121,8 @@ static void our_handle_that_the_program_copied_is_removed(void **state)
 	check_against_device(f->capture, f->reader, f->queue, 0);
 }
 
-static void barrier_packets_are_counted_and_left_alone(void **state)
+CAPTURE_CASE(barrier_packets_are_counted_and_left_alone)
 {
-	struct fixture *f = *state;
 	hsa_signal_t signal = synth_signal_new(1);
 	struct synth_packet barrier = {.type = HSA_PACKET_TYPE_BARRIER_AND, .has_barrier = true};
 
@@ -148,9 +140,8 @@ static void barrier_packets_are_counted_and_left_alone(void **state)
 	synth_signal_free(signal);
 }
 
-static void packet_published_after_its_doorbell_is_found(void **state)
+CAPTURE_CASE(packet_published_after_its_doorbell_is_found)
 {
-	struct fixture *f = *state;
 	uint64_t index = synth_add_index(f->capture, f->queue, 1);
 
 	synth_ring(f->capture, f->queue, index);
@@ -165,9 +156,8 @@ static void packet_published_after_its_doorbell_is_found(void **state)
 	assert_int_equal(f->queue->execs, 1);
 }
 
-static void foreign_writer_ends_stamping_but_not_recording(void **state)
+CAPTURE_CASE(foreign_writer_ends_stamping_but_not_recording)
 {
-	struct fixture *f = *state;
 	uint64_t rings;
 
 	fixture_dispatch(f, 0);
@@ -197,12 +187,11 @@ static bool reads_packets_back(void)
 	return packets_are_read_back;
 }
 
-static void last_packet_of_a_batch_gets_no_signal_if_packets_are_read_back(void **state)
+TEST_CASE(last_packet_of_a_batch_gets_no_signal_if_packets_are_read_back)
 {
 	struct fixture f;
 	struct capture_hsa hsa;
 
-	(void)state;
 	synth_hsa(&hsa);
 	hsa.reads_packets_back = reads_packets_back;
 	packets_are_read_back = true;
@@ -250,12 +239,11 @@ static void store_and_ring_again(hsa_signal_t signal, hsa_signal_value_t value)
 	}
 }
 
-static void doorbell_rung_during_a_walk_is_left_to_the_walker(void **state)
+TEST_CASE(doorbell_rung_during_a_walk_is_left_to_the_walker)
 {
 	struct fixture f;
 	struct capture_hsa hsa;
 
-	(void)state;
 	synth_hsa(&hsa);
 	nested.store = hsa.signal_store_screlease;
 	hsa.signal_store_screlease = store_and_ring_again;
@@ -283,9 +271,8 @@ static uint32_t chain_length(struct capture *c, slot_ref ref)
 }
 
 /* Another queue needs slots: both chains of the producer are taken. */
-static void spare_slots_are_taken_from_an_idle_queue(void **state)
+CAPTURE_CASE(spare_slots_are_taken_from_an_idle_queue)
 {
-	struct fixture *f = *state;
 	struct capture_queue *q = &f->capture->queues[f->queue->block];
 	uint32_t free, spare;
 	slot_ref taken[2];
@@ -330,12 +317,11 @@ static void store_and_take(hsa_signal_t signal, hsa_signal_value_t value)
 	assert_int_equal(q->free, thief.held);
 }
 
-static void slots_of_a_queue_being_walked_are_not_taken(void **state)
+TEST_CASE(slots_of_a_queue_being_walked_are_not_taken)
 {
 	struct fixture f;
 	struct capture_hsa hsa;
 
-	(void)state;
 	synth_hsa(&hsa);
 	thief.store = hsa.signal_store_screlease;
 	hsa.signal_store_screlease = store_and_take;
@@ -351,9 +337,8 @@ static void slots_of_a_queue_being_walked_are_not_taken(void **state)
 	fixture_done(&f);
 }
 
-static void ineligible_queues_are_not_followed(void **state)
+CAPTURE_CASE(ineligible_queues_are_not_followed)
 {
-	struct fixture *f = *state;
 	struct synth_queue *queue = synth_queue_new(64);
 
 	queue->doorbell.kind = AMD_SIGNAL_KIND_LEGACY_DOORBELL;
@@ -364,10 +349,8 @@ static void ineligible_queues_are_not_followed(void **state)
 	synth_queue_free(queue);
 }
 
-static void stopped_capture_counts_and_keeps_the_queue_going(void **state)
+CAPTURE_CASE(stopped_capture_counts_and_keeps_the_queue_going)
 {
-	struct fixture *f = *state;
-
 	fixture_dispatch(f, 0);
 	capture_stop(f->capture);
 	fixture_dispatch(f, 0);
@@ -381,9 +364,8 @@ static void stopped_capture_counts_and_keeps_the_queue_going(void **state)
 	assert_int_equal(capture_pending(f->capture), 0);
 }
 
-static void index_functions_act_on_the_virtual_index(void **state)
+CAPTURE_CASE(index_functions_act_on_the_virtual_index)
 {
-	struct fixture *f = *state;
 	struct shadow_queue *shadow = shadow_of_queue(f->capture, synth_hsa_queue(f->queue));
 
 	assert_int_equal(shadow_index_add(shadow, 5), 0);
@@ -396,9 +378,8 @@ static void index_functions_act_on_the_virtual_index(void **state)
 	assert_int_equal(synth_wdid(f->queue), 0);
 }
 
-static void address_used_again_belongs_to_the_new_queue(void **state)
+CAPTURE_CASE(address_used_again_belongs_to_the_new_queue)
 {
-	struct fixture *f = *state;
 	struct shadow_queue *before = shadow_of_queue(f->capture, synth_hsa_queue(f->queue));
 
 	fixture_dispatch(f, 0);
@@ -418,9 +399,8 @@ static void address_used_again_belongs_to_the_new_queue(void **state)
 	assert_int_equal(f->reader->queue[1].stored, 1);
 }
 
-static void blocks_of_destroyed_queues_are_reused_and_keep_counting(void **state)
+CAPTURE_CASE(blocks_of_destroyed_queues_are_reused_and_keep_counting)
 {
-	struct fixture *f = *state;
 	uint32_t block;
 
 	fixture_dispatch(f, 0);
@@ -452,9 +432,8 @@ static hsa_status_t destroy_nothing(hsa_queue_t *queue)
 	return HSA_STATUS_ERROR_INVALID_QUEUE;
 }
 
-static void queue_that_could_not_be_destroyed_goes_on(void **state)
+CAPTURE_CASE(queue_that_could_not_be_destroyed_goes_on)
 {
-	struct fixture *f = *state;
 	uint64_t index;
 
 	fixture_dispatch(f, 0);
@@ -475,9 +454,8 @@ static void queue_that_could_not_be_destroyed_goes_on(void **state)
 }
 
 /* gfx1250: the grid counts clusters; all other fields are where a dispatch has them. */
-static void extended_dispatch_is_a_dispatch(void **state)
+CAPTURE_CASE(extended_dispatch_is_a_dispatch)
 {
-	struct fixture *f = *state;
 	struct synth_packet packet = {
 		.type = HSA_PACKET_TYPE_VENDOR_SPECIFIC,
 		.format = SYNTH_FORMAT_EXTENDED,
@@ -527,10 +505,8 @@ static void extended_dispatch_is_a_dispatch(void **state)
 /*
  * Oversubscribed: the scheduler maps the queue again, and the device reads it without a doorbell.
  */
-static void queue_mapped_again_without_a_doorbell_finds_only_ours(void **state)
+CAPTURE_CASE(queue_mapped_again_without_a_doorbell_finds_only_ours)
 {
-	struct fixture *f = *state;
-
 	for (unsigned i = 0; i < 200; i++) {
 		uint64_t index = synth_add_index(f->capture, f->queue, 2);
 
@@ -552,9 +528,8 @@ static void queue_mapped_again_without_a_doorbell_finds_only_ours(void **state)
 }
 
 /* The child has no recorder any more; a thread that touched it would end the child. */
-static void forked_child_passes_through(void **state)
+CAPTURE_CASE(forked_child_passes_through)
 {
-	struct fixture *f = *state;
 	int status;
 	pid_t pid;
 
@@ -577,35 +552,4 @@ static void forked_child_passes_through(void **state)
 	fixture_harvest(f, 30 * MS);
 	check_against_device(f->capture, f->reader, f->queue, 0);
 	assert_int_equal(fixture_count(f, RTL_Q_recorded), 2);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(packet_carries_our_signal_before_it_is_visible),
-		TEST(doorbell_value_of_the_application_is_not_used),
-		TEST(doorbell_before_any_packet_does_not_ring),
-		TEST(index_ahead_of_the_ring_walks_no_old_packet),
-		TEST(our_stale_handle_is_replaced),
-		TEST(our_handle_that_the_program_copied_is_removed),
-		TEST(barrier_packets_are_counted_and_left_alone),
-		TEST(packet_published_after_its_doorbell_is_found),
-		TEST(foreign_writer_ends_stamping_but_not_recording),
-		cmocka_unit_test(last_packet_of_a_batch_gets_no_signal_if_packets_are_read_back),
-		cmocka_unit_test(doorbell_rung_during_a_walk_is_left_to_the_walker),
-		TEST(spare_slots_are_taken_from_an_idle_queue),
-		cmocka_unit_test(slots_of_a_queue_being_walked_are_not_taken),
-		TEST(ineligible_queues_are_not_followed),
-		TEST(stopped_capture_counts_and_keeps_the_queue_going),
-		TEST(forked_child_passes_through),
-		TEST(index_functions_act_on_the_virtual_index),
-		TEST(address_used_again_belongs_to_the_new_queue),
-		TEST(blocks_of_destroyed_queues_are_reused_and_keep_counting),
-		TEST(queue_that_could_not_be_destroyed_goes_on),
-		TEST(extended_dispatch_is_a_dispatch),
-		TEST(queue_mapped_again_without_a_doorbell_finds_only_ours),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,11 +69,10 @@ static void begin(struct fixture *f)
 
 /* ---- step by step ---------------------------------------------------------------------- */
 
-static void queue_returned_again_has_one_shadow_until_the_last_destroy(void **state)
+TEST_CASE(queue_returned_again_has_one_shadow_until_the_last_destroy)
 {
 	struct fixture f;
 
-	(void)state;
 	begin(&f);
 	for (int i = 0; i < 10; i++)
 		fixture_dispatch(&f, 0);
@@ -100,11 +99,10 @@ static void queue_returned_again_has_one_shadow_until_the_last_destroy(void **st
 	fixture_done(&f);
 }
 
-static void failed_destroy_keeps_the_queue_followed(void **state)
+TEST_CASE(failed_destroy_keeps_the_queue_followed)
 {
 	struct fixture f;
 
-	(void)state;
 	begin(&f);
 	assert_null(create(&f));
 	runtime_refuses = true;
@@ -125,11 +123,10 @@ static void failed_destroy_keeps_the_queue_followed(void **state)
 	fixture_done(&f);
 }
 
-static void queue_that_cannot_be_followed_is_counted_for_each_create(void **state)
+TEST_CASE(queue_that_cannot_be_followed_is_counted_for_each_create)
 {
 	struct fixture f;
 
-	(void)state;
 	begin(&f);
 	assert_int_equal(destroy(&f), HSA_STATUS_SUCCESS);
 	f.queue->doorbell.kind = AMD_SIGNAL_KIND_LEGACY_DOORBELL;
@@ -158,14 +155,13 @@ static void *come_and_go(void *data)
 	return NULL;
 }
 
-static void threads_that_create_and_destroy_lose_no_dispatch(void **state)
+TEST_CASE(threads_that_create_and_destroy_lose_no_dispatch)
 {
 	pthread_t thread[THREADS];
 	uint64_t dispatched = 0;
 	struct fixture f;
 	uint32_t blocks;
 
-	(void)state;
 	begin(&f);
 	assert_int_equal(destroy(&f), HSA_STATUS_SUCCESS);
 	synth_start(SYNTH_EAGER);
@@ -185,16 +181,4 @@ static void threads_that_create_and_destroy_lose_no_dispatch(void **state)
 	assert_int_equal(process(&f, RTL_P_queues_destroyed), THREADS * ROUNDS + 1);
 	assert_false(is_followed(&f));
 	fixture_done(&f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(queue_returned_again_has_one_shadow_until_the_last_destroy),
-		cmocka_unit_test(failed_destroy_keeps_the_queue_followed),
-		cmocka_unit_test(queue_that_cannot_be_followed_is_counted_for_each_create),
-		cmocka_unit_test(threads_that_create_and_destroy_lose_no_dispatch),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

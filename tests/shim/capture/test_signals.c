@@ -40,9 +40,8 @@ static bool is_in_a_chunk(const struct capture *c, uint64_t handle)
 	return false;
 }
 
-static void each_signal_is_a_cache_line_of_the_runtime_s_memory(void **state)
+CAPTURE_CASE(each_signal_is_a_cache_line_of_the_runtime_s_memory)
 {
-	struct fixture *f = *state;
 	uint64_t handle[RING / 2];
 
 	for (uint32_t i = 0; i < RING / 2; i++) {
@@ -76,9 +75,8 @@ static void second_chunk_make(struct fixture *f)
 }
 
 /* In two chunks, wherever they are, and not for addresses around them. */
-static void our_signals_are_distinguished_from_all_others(void **state)
+CAPTURE_CASE(our_signals_are_distinguished_from_all_others)
 {
-	struct fixture *f = *state;
 	hsa_signal_t own;
 
 	assert_false(signals_has(f->capture, 0));
@@ -99,10 +97,8 @@ static void our_signals_are_distinguished_from_all_others(void **state)
 	synth_signal_free(own);
 }
 
-static void all_signals_are_returned_when_nothing_runs(void **state)
+CAPTURE_CASE(all_signals_are_returned_when_nothing_runs)
 {
-	struct fixture *f = *state;
-
 	second_chunk_make(f);
 	(void)signal_of_next(f);
 	fixture_settle(f);
@@ -113,9 +109,8 @@ static void all_signals_are_returned_when_nothing_runs(void **state)
 	assert_int_equal(synth.signals_live, 0);
 }
 
-static void signal_memory_of_a_running_kernel_stays(void **state)
+CAPTURE_CASE(signal_memory_of_a_running_kernel_stays)
 {
-	struct fixture *f = *state;
 	uint64_t handle = signal_of_next(f);
 
 	second_chunk_make(f);
@@ -130,10 +125,8 @@ static void signal_memory_of_a_running_kernel_stays(void **state)
 }
 
 /* Its times were invalid, so the device may not have written the last of them yet. */
-static void memory_of_a_quarantined_signal_stays(void **state)
+CAPTURE_CASE(memory_of_a_quarantined_signal_stays)
 {
-	struct fixture *f = *state;
-
 	f->queue->has_no_times = true;
 	(void)signal_of_next(f);
 	fixture_settle(f);
@@ -146,10 +139,8 @@ static void memory_of_a_quarantined_signal_stays(void **state)
 }
 
 /* The same, without a cell for its record, so that it is in no quarantine yet. */
-static void memory_of_a_doubtful_signal_without_a_cell_stays(void **state)
+CAPTURE_CASE(memory_of_a_doubtful_signal_without_a_cell_stays)
 {
-	struct fixture *f = *state;
-
 	while (recorder_unacked(f->recorder) < RECORDER_CELLS) {
 		(void)signal_of_next(f);
 		fixture_step(f);
@@ -180,21 +171,18 @@ static void destroy_a_queue_after_the_end(struct fixture *f)
 	assert_int_equal(fixture_count(f, RTL_Q_unresolved), 2);
 }
 
-static void queue_can_be_destroyed_after_the_end(void **state)
+CAPTURE_CASE(queue_can_be_destroyed_after_the_end)
 {
-	struct fixture *f = *state;
-
 	destroy_a_queue_after_the_end(f);
 	assert_int_equal(synth.signals_live, 1);
 	f->capture->signal_chunks_kept = 0;
 }
 
-static void queue_with_the_runtime_s_signals_can_be_destroyed_after_the_end(void **state)
+TEST_CASE(queue_with_the_runtime_s_signals_can_be_destroyed_after_the_end)
 {
 	struct capture_hsa hsa;
 	struct fixture f;
 
-	(void)state;
 	synth_hsa(&hsa);
 	hsa.signal_memory_get = NULL;
 	fixture_init_with(&f, RING, &hsa);
@@ -206,9 +194,8 @@ static void queue_with_the_runtime_s_signals_can_be_destroyed_after_the_end(void
 }
 
 /* Rule 14: a ring slot still has one, whose memory was returned to the runtime. */
-static void stale_signal_is_removed_after_the_end(void **state)
+CAPTURE_CASE(stale_signal_is_removed_after_the_end)
 {
-	struct fixture *f = *state;
 	uint64_t stale;
 
 	for (uint32_t i = 0; i < RING; i++)
@@ -226,7 +213,7 @@ static void stale_signal_is_removed_after_the_end(void **state)
 }
 
 /* Blocks of the program's signals, all in flight at once: each has its place, or no time. */
-static void application_signals_at_any_address_are_watched(void **state)
+TEST_CASE(application_signals_at_any_address_are_watched)
 {
 	static const struct {
 		uint32_t count, stride, block;
@@ -242,7 +229,6 @@ static void application_signals_at_any_address_are_watched(void **state)
 		{4096, 128, 64, 1 << 20},
 	};
 
-	(void)state;
 	for (size_t l = 0; l < sizeof(layout) / sizeof(*layout); l++) {
 		size_t bytes = layout[l].count / layout[l].block * layout[l].step +
 			       (size_t)layout[l].block * layout[l].stride;
@@ -269,13 +255,12 @@ static void application_signals_at_any_address_are_watched(void **state)
 	}
 }
 
-static void without_system_memory_signals_are_the_runtime_s(void **state)
+TEST_CASE(without_system_memory_signals_are_the_runtime_s)
 {
 	struct capture_hsa hsa;
 	struct fixture f;
 	uint64_t handle;
 
-	(void)state;
 	synth_hsa(&hsa);
 	hsa.signal_memory_get = NULL;
 	fixture_init_with(&f, RING, &hsa);
@@ -291,13 +276,12 @@ static void without_system_memory_signals_are_the_runtime_s(void **state)
 }
 
 /* Rule 6: they are recognised by the ring slot that they were stored into. */
-static void stale_signal_of_the_runtime_is_replaced(void **state)
+TEST_CASE(stale_signal_of_the_runtime_is_replaced)
 {
 	struct capture_hsa hsa;
 	struct fixture f;
 	uint64_t stale;
 
-	(void)state;
 	synth_hsa(&hsa);
 	hsa.signal_memory_get = NULL;
 	fixture_init_with(&f, 64, &hsa);
@@ -325,12 +309,11 @@ static void *memory_refuse(size_t bytes)
 	return is_refused ? NULL : hsa.signal_memory_get(bytes);
 }
 
-static void dispatch_without_a_signal_has_no_times(void **state)
+TEST_CASE(dispatch_without_a_signal_has_no_times)
 {
 	struct capture_hsa hsa;
 	struct fixture f;
 
-	(void)state;
 	synth_hsa(&hsa);
 	hsa.signal_memory_get = memory_refuse;
 	is_refused = true;
@@ -341,26 +324,4 @@ static void dispatch_without_a_signal_has_no_times(void **state)
 	is_refused = false;
 	check_against_device(f.capture, f.reader, f.queue, 0);
 	fixture_done(&f);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(each_signal_is_a_cache_line_of_the_runtime_s_memory),
-		TEST(our_signals_are_distinguished_from_all_others),
-		TEST(all_signals_are_returned_when_nothing_runs),
-		TEST(signal_memory_of_a_running_kernel_stays),
-		TEST(memory_of_a_quarantined_signal_stays),
-		TEST(memory_of_a_doubtful_signal_without_a_cell_stays),
-		TEST(queue_can_be_destroyed_after_the_end),
-		TEST(stale_signal_is_removed_after_the_end),
-		cmocka_unit_test(application_signals_at_any_address_are_watched),
-		cmocka_unit_test(queue_with_the_runtime_s_signals_can_be_destroyed_after_the_end),
-		cmocka_unit_test(without_system_memory_signals_are_the_runtime_s),
-		cmocka_unit_test(stale_signal_of_the_runtime_is_replaced),
-		cmocka_unit_test(dispatch_without_a_signal_has_no_times),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

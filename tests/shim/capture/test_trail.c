@@ -14,9 +14,8 @@ static void settle(struct fixture *f)
 }
 
 /* A line that always says 12345: only the fast path reads it without the clock. */
-static void common_dispatch_takes_the_fast_path(void **state)
+CAPTURE_CASE(common_dispatch_takes_the_fast_path)
 {
-	struct fixture *f = *state;
 	struct capture_queue *q = &f->capture->queues[f->queue->block];
 
 	fixture_dispatch(f, 0); /* the first of REFRESH_SLOTS checks for returned slots */
@@ -39,9 +38,8 @@ static bool has_slot(struct capture *c, slot_ref chain, slot_ref ref)
 }
 
 /* The next dispatch is linked to it. Until then it is not given away, even when all is over. */
-static void last_slot_of_the_trail_is_not_given_away(void **state)
+CAPTURE_CASE(last_slot_of_the_trail_is_not_given_away)
 {
-	struct fixture *f = *state;
 	struct capture *c = f->capture;
 	struct capture_queue *q = &c->queues[f->queue->block];
 	slot_ref first = q->returned;
@@ -68,9 +66,8 @@ static void last_slot_of_the_trail_is_not_given_away(void **state)
 /*
  * The extended packet has the grid in other places than a slot; an ordinary one has it in the same.
  */
-static void slot_has_the_geometry_of_either_kind_of_packet(void **state)
+CAPTURE_CASE(slot_has_the_geometry_of_either_kind_of_packet)
 {
-	struct fixture *f = *state;
 	struct capture *c = f->capture;
 	struct capture_queue *q = &c->queues[f->queue->block];
 	struct packet_extended extended = {
@@ -129,16 +126,4 @@ static void slot_has_the_geometry_of_either_kind_of_packet(void **state)
 		assert_int_equal(slot->node, 10);
 	}
 	dispatch_end(&batch);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(common_dispatch_takes_the_fast_path),
-		TEST(last_slot_of_the_trail_is_not_given_away),
-		TEST(slot_has_the_geometry_of_either_kind_of_packet),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,10 +61,8 @@ static void check_hello(const struct fixture *f)
 	close(fd);
 }
 
-static void unload_does_not_wait_for_the_next_connection_attempt(void **state)
+WORKER_CASE(unload_does_not_wait_for_the_next_connection_attempt)
 {
-	struct fixture *f = *state;
-
 	hang_up(f);
 	capture_stop(f->capture);
 	assert_true(events_stop(clock_monotonic_ns() + DEADLINE_NS));
@@ -73,28 +71,23 @@ static void unload_does_not_wait_for_the_next_connection_attempt(void **state)
 }
 
 /* Most programs end like this, without shutting the runtime down. */
-static void exit_does_not_wait_for_the_next_connection_attempt(void **state)
+WORKER_CASE(exit_does_not_wait_for_the_next_connection_attempt)
 {
-	struct fixture *f = *state;
-
 	hang_up(f);
 	worker_settle();
 	check_hello(f);
 }
 
 /* The thread finds out when it is told to end, or has just done so. */
-static void exit_retries_a_connection_lost_just_now(void **state)
+WORKER_CASE(exit_retries_a_connection_lost_just_now)
 {
-	struct fixture *f = *state;
-
 	hang_up_on_all(f);
 	worker_settle();
 	check_hello(f);
 }
 
-static void exit_without_a_collector_does_not_wait(void **state)
+WORKER_CASE(exit_without_a_collector_does_not_wait)
 {
-	struct fixture *f = *state;
 	uint64_t start_ns;
 
 	hang_up(f);
@@ -105,10 +98,8 @@ static void exit_without_a_collector_does_not_wait(void **state)
 	assert_true(clock_monotonic_ns() < start_ns + DEADLINE_NS / 2);
 }
 
-static void clock_that_goes_back_delays_no_harvest(void **state)
+WORKER_CASE(clock_that_goes_back_delays_no_harvest)
 {
-	struct fixture *f = *state;
-
 	markers_mark("before");
 	wait_for_frame(f, 1);
 	boottime_offset_ns = -HOUR_NS;
@@ -173,14 +164,14 @@ static void stop(void)
 	assert_true(worker_stop(true));
 }
 
-static void kernel_in_doubt_is_decided_before_unload(void **state)
+BRIEF_WORKER_CASE(kernel_in_doubt_is_decided_before_unload)
 {
-	check_that_it_is_decided(*state, stop);
+	check_that_it_is_decided(f, stop);
 }
 
-static void kernel_in_doubt_is_decided_before_exit(void **state)
+BRIEF_WORKER_CASE(kernel_in_doubt_is_decided_before_exit)
 {
-	check_that_it_is_decided(*state, worker_settle);
+	check_that_it_is_decided(f, worker_settle);
 }
 
 static void stop_without_it(void)
@@ -225,20 +216,18 @@ static void end_without_the_thread(void (*end)(void), bool has_log)
 	assert_int_equal(status, 0);
 }
 
-static void recording_intervals_are_written_without_the_shim_thread(void **state)
+TEST_CASE(recording_intervals_are_written_without_the_shim_thread)
 {
-	(void)state;
 	end_without_the_thread(stop_without_it, false);
 	end_without_the_thread(worker_settle, false);
 }
 
 /* Without one anchor and the rate, no dispatch would have times. */
-static void first_anchor_is_taken_before_the_shim_thread_runs(void **state)
+TEST_CASE(first_anchor_is_taken_before_the_shim_thread_runs)
 {
 	pid_t pid = fork();
 	int status;
 
-	(void)state;
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		const struct recorder_anchors *anchors;
@@ -255,12 +244,11 @@ static void first_anchor_is_taken_before_the_shim_thread_runs(void **state)
 }
 
 /* Older runtimes do not report it, and measuring takes a while. */
-static void tick_rate_is_known_without_the_shim_thread(void **state)
+TEST_CASE(tick_rate_is_known_without_the_shim_thread)
 {
 	pid_t pid = fork();
 	int status;
 
-	(void)state;
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		struct fixture *f;
@@ -281,9 +269,8 @@ static void tick_rate_is_known_without_the_shim_thread(void **state)
 }
 
 /* A handler that ends the process may interrupt a thread anywhere. */
-static void exit_does_not_wait_for_the_thread_it_interrupts(void **state)
+TEST_CASE(exit_does_not_wait_for_the_thread_it_interrupts)
 {
-	(void)state;
 	end_without_the_thread(stop_without_it, true);
 	end_without_the_thread(worker_settle, true);
 }
@@ -310,38 +297,14 @@ static void live_twice(void)
 }
 
 /* The runtime may be started again; a thread that was only late must not prevent recording. */
-static void late_shim_thread_is_followed_by_another(void **state)
+TEST_CASE(late_shim_thread_is_followed_by_another)
 {
 	pid_t pid = fork();
 	int status;
 
-	(void)state;
 	assert_true(pid >= 0);
 	if (pid == 0)
 		live_twice();
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(unload_does_not_wait_for_the_next_connection_attempt),
-		TEST(exit_does_not_wait_for_the_next_connection_attempt),
-		TEST(exit_retries_a_connection_lost_just_now),
-		TEST(exit_without_a_collector_does_not_wait),
-		TEST(clock_that_goes_back_delays_no_harvest),
-		cmocka_unit_test(recording_intervals_are_written_without_the_shim_thread),
-		cmocka_unit_test(first_anchor_is_taken_before_the_shim_thread_runs),
-		cmocka_unit_test(tick_rate_is_known_without_the_shim_thread),
-		cmocka_unit_test(exit_does_not_wait_for_the_thread_it_interrupts),
-		cmocka_unit_test(late_shim_thread_is_followed_by_another),
-		cmocka_unit_test_setup_teardown(kernel_in_doubt_is_decided_before_unload,
-			fixture_setup_brief, fixture_teardown),
-		cmocka_unit_test_setup_teardown(kernel_in_doubt_is_decided_before_exit,
-			fixture_setup_brief, fixture_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,14 +4,10 @@
  * The shim thread, with a socket on which the test acts as the collector. Tests only; asserts
  * through cmocka.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "shim/send/worker.h"
+#include "tests/lib/test.h"
 #include "tests/shim/capture/synth.h"
 
 #define WAIT_MS	    300000
@@ -45,7 +41,11 @@ extern _Atomic bool has_no_processor, is_kept;
 /* The runtime does not report the rate of the GPU's counter. */
 extern bool has_no_rate;
 
-/* Cmocka fixtures; with the second, the end gives up long before a doubt is resolved. */
+/* A test of the shim's thread, with f. In the second, the end gives up long before a doubt is
+ * resolved. */
+#define WORKER_CASE(claim) TEST_CASE_WITH(claim, fixture_setup, fixture_teardown, struct fixture *f)
+#define BRIEF_WORKER_CASE(claim)                                                                   \
+	TEST_CASE_WITH(claim, fixture_setup_brief, fixture_teardown, struct fixture *f)
 int fixture_setup(void **state);
 int fixture_setup_brief(void **state);
 int fixture_teardown(void **state);

@@ -7,7 +7,6 @@
 #include <grp.h>
 #include <poll.h>
 #include <signal.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "proto/base/cleanup.h"
+#include "tests/lib/folder.h"
 
 int place_setup(void **state)
 {
@@ -35,10 +35,8 @@ int place_setup(void **state)
 int place_teardown(void **state)
 {
 	struct place *place = *state;
-	char command[128];
 
-	snprintf(command, sizeof(command), "rm -rf '%s'", place->dir);
-	assert_int_equal(system(command), 0);
+	assert_int_equal(folder_remove(place->dir), 0);
 	free(place);
 	return 0;
 }
@@ -173,24 +171,6 @@ void daemon_expect_ack(struct fake_shim *shim, uint64_t number)
 	while (acked < number)
 		acked = expect(shim, RTL__FRAME__BODY_ACK)->ack->frame;
 	assert_int_equal(acked, number);
-}
-
-int64_t ask_number(const char *path, const char *sql)
-{
-	sqlite3 *db = NULL;
-	sqlite3_stmt *statement = NULL;
-	int64_t value;
-
-	if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK ||
-		/* The collector may be writing it. */
-		sqlite3_busy_timeout(db, FAKE_WAIT_MS) != SQLITE_OK ||
-		sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK)
-		fail_msg("%s: %s: %s", path, sql, sqlite3_errmsg(db));
-	assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-	value = sqlite3_column_int64(statement, 0);
-	sqlite3_finalize(statement);
-	sqlite3_close(db);
-	return value;
 }
 
 void find_database(const struct place *place, uid_t uid, char ret_path[256])

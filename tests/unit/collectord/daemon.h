@@ -4,15 +4,12 @@
  * The program itself: started, told to end, asked what it said. Every wait has a deadline that
  * only a failure reaches.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
 #include "tests/lib/fake_shim.h"
+#include "tests/lib/sql.h"
+#include "tests/lib/test.h"
 
 struct place {
 	char dir[64];
@@ -27,6 +24,8 @@ struct daemon {
 	size_t n_said;
 };
 
+/* A test with a folder for a collector, as place. */
+#define PLACE_CASE(claim) TEST_CASE_WITH(claim, place_setup, place_teardown, struct place *place)
 int place_setup(void **state);
 int place_teardown(void **state);
 
@@ -49,7 +48,5 @@ uint64_t daemon_welcome(struct fake_shim *shim, const char *path);
 uint64_t daemon_welcome_child(struct fake_shim *shim, const char *path);
 void daemon_expect_ack(struct fake_shim *shim, uint64_t number);
 
-/* One number by SQL from @path, opened read-only. */
-int64_t ask_number(const char *path, const char *sql);
 /* The only *.db below DIR/UID. */
 void find_database(const struct place *place, uid_t uid, char ret_path[256]);

@@ -28,15 +28,31 @@ static void start_shim(struct fake_shim *shim, const char *job)
 	assert_int_equal(fake_shim_init(shim, job), 0);
 }
 
+/* The collector, and a shim of this process that has defined its names. */
+static void begin(struct daemon *daemon, struct fake_shim *shim, const struct place *place)
+{
+	daemon_start_in(daemon, place);
+	start_shim(shim, "job");
+	assert_int_equal(daemon_welcome(shim, place->socket), 0);
+	fake_shim_define(shim);
+}
+
+/* A shim that may be killed, of the collector that runs already. */
+static void begin_child(struct fake_shim *shim, const struct place *place)
+{
+	start_shim(shim, "job");
+	daemon_welcome_child(shim, place->socket);
+	fake_shim_define(shim);
+}
+
 static void send_frames(struct fake_shim *shim, unsigned n, bool is_kept)
 {
 	for (unsigned i = 0; i < n; i++)
 		assert_int_equal(fake_shim_dispatch(shim, DISPATCHES, is_kept), 0);
 }
 
-static void the_ready_line_names_socket_and_store(void **state)
+PLACE_CASE(the_ready_line_names_socket_and_store)
 {
-	const struct place *place = *state;
 	struct daemon daemon;
 
 	daemon_start_in(&daemon, place);
@@ -46,9 +62,8 @@ static void the_ready_line_names_socket_and_store(void **state)
 	daemon_stop(&daemon);
 }
 
-static void another_live_collector_is_refused_with_its_pid(void **state)
+PLACE_CASE(another_live_collector_is_refused_with_its_pid)
 {
-	struct place *place = *state;
 	struct daemon first;
 	struct daemon second;
 	char pid[32];
@@ -71,9 +86,8 @@ static bool has_ended(pid_t pid)
 }
 
 /* It listens, and waits for another collector to leave the folder: it removes what it made. */
-static void told_to_end_while_it_starts_it_tidies_up(void **state)
+PLACE_CASE(told_to_end_while_it_starts_it_tidies_up)
 {
-	struct place *place = *state;
 	struct daemon first, second;
 	char path[128];
 	const char *arguments[] = {COLLECTORD, "--socket", path, "--db-dir", place->store, NULL};
@@ -93,9 +107,8 @@ static void told_to_end_while_it_starts_it_tidies_up(void **state)
 	daemon_stop(&first);
 }
 
-static void a_dead_socket_is_replaced(void **state)
+PLACE_CASE(a_dead_socket_is_replaced)
 {
-	struct place *place = *state;
 	struct daemon daemon;
 	struct stat st;
 
@@ -136,9 +149,8 @@ static void leave_a_listener(const char *path)
 	assert_int_equal(status, 0);
 }
 
-static void the_last_process_of_a_dead_collector_is_waited_for(void **state)
+PLACE_CASE(the_last_process_of_a_dead_collector_is_waited_for)
 {
-	struct place *place = *state;
 	struct daemon daemon;
 
 	leave_a_listener(place->socket);
@@ -146,9 +158,8 @@ static void the_last_process_of_a_dead_collector_is_waited_for(void **state)
 	daemon_stop(&daemon);
 }
 
-static void what_is_no_socket_is_left_alone(void **state)
+PLACE_CASE(what_is_no_socket_is_left_alone)
 {
-	struct place *place = *state;
 	const char *arguments[] = {
 		COLLECTORD, "--socket", place->socket, "--db-dir", place->store, NULL};
 	CLEANUP(close_p) int fd = open(place->socket, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
@@ -162,9 +173,8 @@ static void what_is_no_socket_is_left_alone(void **state)
 }
 
 /* Whichever user runs the test: uid 65534 or our own may not bind in a directory of root. */
-static void a_user_is_told_a_path_that_works(void **state)
+PLACE_CASE(a_user_is_told_a_path_that_works)
 {
-	struct place *place = *state;
 	uid_t uid = geteuid() == 0 ? OTHER_UID : (uid_t)-1;
 	const char *refused[] = {
 		COLLECTORD, "--socket", "/rtl-no-such.sock", "--db-dir", place->store, NULL};
@@ -195,12 +205,11 @@ static void a_user_is_told_a_path_that_works(void **state)
 	}
 }
 
-static void a_missing_option_argument_is_a_usage_error(void **state)
+PLACE_CASE(a_missing_option_argument_is_a_usage_error)
 {
 	const char *arguments[] = {COLLECTORD, "--private-session", "name", NULL};
 	struct daemon daemon;
 
-	(void)state;
 	daemon_start(&daemon, arguments, -1, (uid_t)-1);
 	assert_int_equal(WEXITSTATUS(daemon_wait(&daemon)), 2);
 }
@@ -219,19 +228,17 @@ static void expect_refused(const char *const *arguments, uid_t uid, const char *
 	assert_string_equal(line, "\n");
 }
 
-static void a_directory_is_no_file_to_store_in(void **state)
+PLACE_CASE(a_directory_is_no_file_to_store_in)
 {
-	struct place *place = *state;
 	const char *arguments[] = {COLLECTORD, "--socket", place->socket, "--db", place->dir, NULL};
 
 	expect_refused(
 		arguments, (uid_t)-1, "it is a directory; --db-dir stores sessions below one");
 }
 
-static void an_empty_name_is_a_usage_error(void **state)
+PLACE_CASE(an_empty_name_is_a_usage_error)
 {
 	static const char *const options[] = {"--socket=", "--db=", "--db-dir="};
-	struct place *place = *state;
 
 	for (size_t i = 0; i < 3; i++) {
 		const char *arguments[] = {COLLECTORD, "--socket", place->socket, options[i], NULL};
@@ -244,9 +251,8 @@ static void an_empty_name_is_a_usage_error(void **state)
 }
 
 /* For root the folder is /var/lib/rtl. */
-static void a_user_without_a_home_is_told_what_to_give(void **state)
+PLACE_CASE(a_user_without_a_home_is_told_what_to_give)
 {
-	struct place *place = *state;
 	uid_t uid = geteuid() == 0 ? OTHER_UID : (uid_t)-1;
 	const char *arguments[] = {COLLECTORD, "--socket", place->socket, NULL};
 
@@ -262,9 +268,8 @@ static void a_user_without_a_home_is_told_what_to_give(void **state)
 }
 
 /* 0 is not taken for the default of 30 s. */
-static void no_time_at_all_for_a_disk_is_a_usage_error(void **state)
+PLACE_CASE(no_time_at_all_for_a_disk_is_a_usage_error)
 {
-	struct place *place = *state;
 	const char *arguments[] = {COLLECTORD, "--socket", place->socket, "--db-dir", place->store,
 		"--disk-wait", "0", NULL};
 	struct daemon daemon;
@@ -273,61 +278,48 @@ static void no_time_at_all_for_a_disk_is_a_usage_error(void **state)
 	assert_int_equal(WEXITSTATUS(daemon_wait(&daemon)), 2);
 }
 
-static void what_was_acknowledged_is_committed(void **state)
+PLACE_CASE(what_was_acknowledged_is_committed)
 {
-	struct place *place = *state;
 	struct fake_shim shim;
 	struct daemon daemon;
 	char path[256];
 
-	daemon_start_in(&daemon, place);
-	start_shim(&shim, "job");
-	assert_int_equal(daemon_welcome(&shim, place->socket), 0);
-	fake_shim_define(&shim);
+	begin(&daemon, &shim, place);
 	fake_shim_send_counters(&shim);
 	send_frames(&shim, FRAMES, false);
 	daemon_signal(&daemon, SIGHUP);
 	daemon_expect_ack(&shim, FRAMES);
 	find_database(place, geteuid(), path);
-	assert_int_equal(ask_number(path, COUNT), FRAMES * DISPATCHES);
+	assert_number(path, COUNT, FRAMES * DISPATCHES);
 	daemon_stop(&daemon);
-	assert_int_equal(ask_number(path, COUNT), FRAMES * DISPATCHES);
-	assert_int_equal(ask_number(path, "SELECT hw_frame FROM rtl_process"), FRAMES);
+	assert_number(path, COUNT, FRAMES * DISPATCHES);
+	assert_number(path, "SELECT hw_frame FROM rtl_process", FRAMES);
 	fake_shim_done(&shim);
 }
 
-static void sigterm_commits_whole_frames_only(void **state)
+PLACE_CASE(sigterm_commits_whole_frames_only)
 {
-	struct place *place = *state;
 	struct fake_shim shim;
 	struct daemon daemon;
 	char path[256];
 
-	daemon_start_in(&daemon, place);
-	start_shim(&shim, "job");
-	daemon_welcome(&shim, place->socket);
-	fake_shim_define(&shim);
+	begin(&daemon, &shim, place);
 	send_frames(&shim, FRAMES, false);
 	daemon_stop(&daemon);
 	find_database(place, geteuid(), path);
-	assert_int_equal(ask_number(path, "SELECT count(*) - 10 * (SELECT hw_frame FROM "
-					  "rtl_process) FROM rocpd_op"),
-		0);
+	assert_number(
+		path, "SELECT count(*) - 10 * (SELECT hw_frame FROM rtl_process) FROM rocpd_op", 0);
 	fake_shim_done(&shim);
 }
 
-static void a_killed_collector_goes_on_where_it_was(void **state)
+PLACE_CASE(a_killed_collector_goes_on_where_it_was)
 {
-	struct place *place = *state;
 	struct fake_shim shim;
 	struct daemon daemon;
 	uint64_t hw;
 	char path[256];
 
-	daemon_start_in(&daemon, place);
-	start_shim(&shim, "job");
-	daemon_welcome(&shim, place->socket);
-	fake_shim_define(&shim);
+	begin(&daemon, &shim, place);
 	send_frames(&shim, FRAMES, false);
 	daemon_expect_ack(&shim, FRAMES);
 	send_frames(&shim, FRAMES, false);
@@ -341,22 +333,19 @@ static void a_killed_collector_goes_on_where_it_was(void **state)
 	if (hw < 2 * FRAMES)
 		daemon_expect_ack(&shim, 2 * FRAMES);
 	find_database(place, geteuid(), path);
-	assert_int_equal(ask_number(path, COUNT), 2 * FRAMES * DISPATCHES);
+	assert_number(path, COUNT, 2 * FRAMES * DISPATCHES);
 	daemon_stop(&daemon);
 	fake_shim_done(&shim);
 }
 
-static void both_killed_leave_a_tail_that_is_said_to_be_unknown(void **state)
+PLACE_CASE(both_killed_leave_a_tail_that_is_said_to_be_unknown)
 {
-	struct place *place = *state;
 	struct fake_shim shim;
 	struct daemon daemon;
 	char path[256];
 
 	daemon_start_in(&daemon, place);
-	start_shim(&shim, "job");
-	daemon_welcome_child(&shim, place->socket);
-	fake_shim_define(&shim);
+	begin_child(&shim, place);
 	send_frames(&shim, FRAMES, false);
 	daemon_expect_ack(&shim, FRAMES);
 	daemon_signal(&daemon, SIGKILL);
@@ -366,24 +355,19 @@ static void both_killed_leave_a_tail_that_is_said_to_be_unknown(void **state)
 	daemon_wait_for_line(&daemon, " closed: INCOMPLETE");
 	daemon_stop(&daemon);
 	find_database(place, geteuid(), path);
-	assert_int_equal(ask_number(path, COUNT), FRAMES * DISPATCHES);
-	assert_int_equal(
-		ask_number(path, "SELECT count(*) FROM rtl_loss WHERE reason = 'unknown_tail'"), 1);
-	assert_int_equal(ask_number(path, "SELECT count(ended) FROM rtl_process"), 1);
+	assert_number(path, COUNT, FRAMES * DISPATCHES);
+	assert_number(path, "SELECT count(*) FROM rtl_loss WHERE reason = 'unknown_tail'", 1);
+	assert_number(path, "SELECT count(ended) FROM rtl_process", 1);
 	fake_shim_done(&shim);
 }
 
-static void a_rank_finds_its_session_after_a_restart(void **state)
+PLACE_CASE(a_rank_finds_its_session_after_a_restart)
 {
-	struct place *place = *state;
 	struct fake_shim shim;
 	struct daemon daemon;
 	char path[256];
 
-	daemon_start_in(&daemon, place);
-	start_shim(&shim, "job");
-	daemon_welcome(&shim, place->socket);
-	fake_shim_define(&shim);
+	begin(&daemon, &shim, place);
 	send_frames(&shim, 1, false);
 	daemon_expect_ack(&shim, 1);
 	daemon_stop(&daemon);
@@ -396,24 +380,20 @@ static void a_rank_finds_its_session_after_a_restart(void **state)
 	send_frames(&shim, 1, false);
 	daemon_expect_ack(&shim, 2);
 	find_database(place, geteuid(), path);
-	assert_int_equal(ask_number(path, COUNT), 2 * DISPATCHES);
-	assert_int_equal(ask_number(path, "SELECT count(*) FROM rtl_process"), 1);
+	assert_number(path, COUNT, 2 * DISPATCHES);
+	assert_number(path, "SELECT count(*) FROM rtl_process", 1);
 	daemon_stop(&daemon);
 	fake_shim_done(&shim);
 }
 
-static void a_skipped_frame_number_closes_the_connection_and_nothing_else(void **state)
+PLACE_CASE(a_skipped_frame_number_closes_the_connection_and_nothing_else)
 {
-	struct place *place = *state;
 	Rtl__Frame *frame = NULL;
 	struct fake_shim shim;
 	struct daemon daemon;
 	char path[256];
 
-	daemon_start_in(&daemon, place);
-	start_shim(&shim, "job");
-	daemon_welcome(&shim, place->socket);
-	fake_shim_define(&shim);
+	begin(&daemon, &shim, place);
 	send_frames(&shim, 1, false);
 	daemon_expect_ack(&shim, 1);
 	send_frames(&shim, 1, true); /* 2 is not sent */
@@ -426,14 +406,13 @@ static void a_skipped_frame_number_closes_the_connection_and_nothing_else(void *
 	fake_shim_resend(&shim, 1);
 	daemon_expect_ack(&shim, 3);
 	find_database(place, geteuid(), path);
-	assert_int_equal(ask_number(path, COUNT), 3 * DISPATCHES);
+	assert_number(path, COUNT, 3 * DISPATCHES);
 	daemon_stop(&daemon);
 	fake_shim_done(&shim);
 }
 
-static void a_second_hello_closes_the_connection(void **state)
+PLACE_CASE(a_second_hello_closes_the_connection)
 {
-	struct place *place = *state;
 	Rtl__Frame *frame = NULL;
 	struct fake_shim shim;
 	struct daemon daemon;
@@ -464,9 +443,8 @@ static int passed_listener(const char *path)
 	return fd;
 }
 
-static void a_killed_rank_is_drained_into_the_private_file(void **state)
+PLACE_CASE(a_killed_rank_is_drained_into_the_private_file)
 {
-	struct place *place = *state;
 	char file[128];
 	char wal[140];
 	const char *arguments[] = {COLLECTORD, "--private-session", "one", "--db", file, NULL};
@@ -479,9 +457,7 @@ static void a_killed_rank_is_drained_into_the_private_file(void **state)
 	snprintf(file, sizeof(file), "%s/job.db", place->dir);
 	snprintf(wal, sizeof(wal), "%s-wal", file);
 	daemon_start(&daemon, arguments, listener, (uid_t)-1);
-	start_shim(&shim, "job");
-	daemon_welcome_child(&shim, place->socket);
-	fake_shim_define(&shim);
+	begin_child(&shim, place);
 	send_frames(&shim, 2, false);
 	daemon_expect_ack(&shim, 2);
 	send_frames(&shim, FRAMES, true); /* published, never sent */
@@ -489,17 +465,16 @@ static void a_killed_rank_is_drained_into_the_private_file(void **state)
 	status = daemon_wait(&daemon); /* no runner: it ends when its process has ended */
 	if (!WIFEXITED(status) || WEXITSTATUS(status))
 		fail_msg("wait status %#x: %s", status, daemon.said);
-	assert_int_equal(ask_number(file, COUNT), (FRAMES + 2) * DISPATCHES);
-	assert_int_equal(ask_number(file, "SELECT drained FROM rtl_process"), 1);
-	assert_int_equal(ask_number(file, "SELECT ended = 'killed' FROM rtl_process"), 1);
-	assert_int_equal(ask_number(file, "SELECT exit_status FROM rtl_process"), 128 + SIGKILL);
+	assert_number(file, COUNT, (FRAMES + 2) * DISPATCHES);
+	assert_number(file, "SELECT drained FROM rtl_process", 1);
+	assert_number(file, "SELECT ended = 'killed' FROM rtl_process", 1);
+	assert_number(file, "SELECT exit_status FROM rtl_process", 128 + SIGKILL);
 	assert_int_not_equal(lstat(wal, &st), 0);
 	fake_shim_done(&shim);
 }
 
-static void a_private_collector_told_to_end_closes_its_session(void **state)
+PLACE_CASE(a_private_collector_told_to_end_closes_its_session)
 {
-	struct place *place = *state;
 	char file[128];
 	const char *arguments[] = {COLLECTORD, "--private-session", "one", "--db", file, NULL};
 	CLEANUP(close_p) int listener = passed_listener(place->socket);
@@ -508,14 +483,12 @@ static void a_private_collector_told_to_end_closes_its_session(void **state)
 
 	snprintf(file, sizeof(file), "%s/job.db", place->dir);
 	daemon_start(&daemon, arguments, listener, (uid_t)-1);
-	start_shim(&shim, "job");
-	daemon_welcome_child(&shim, place->socket);
-	fake_shim_define(&shim);
+	begin_child(&shim, place);
 	send_frames(&shim, FRAMES, false);
 	daemon_expect_ack(&shim, FRAMES);
 	daemon_stop(&daemon);
-	assert_int_equal(ask_number(file, COUNT), FRAMES * DISPATCHES);
-	assert_int_equal(ask_number(file, "SELECT count(end_ns) FROM rtl_session"), 1);
+	assert_number(file, COUNT, FRAMES * DISPATCHES);
+	assert_number(file, "SELECT count(end_ns) FROM rtl_session", 1);
 	fake_shim_done(&shim);
 }
 
@@ -543,9 +516,8 @@ static bool can_read(uid_t uid, const char *path)
 }
 
 /* As root the owner is another user than the daemon's; otherwise all are the same user. */
-static void only_the_owner_reads_live_and_closed_databases(void **state)
+PLACE_CASE(only_the_owner_reads_live_and_closed_databases)
 {
-	struct place *place = *state;
 	uid_t owner = geteuid() == 0 ? 4711 : geteuid();
 	struct fake_shim shim;
 	struct daemon daemon;
@@ -569,35 +541,8 @@ static void only_the_owner_reads_live_and_closed_databases(void **state)
 	fake_shim_done(&shim);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, place_setup, place_teardown)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(the_ready_line_names_socket_and_store),
-		TEST(another_live_collector_is_refused_with_its_pid),
-		TEST(told_to_end_while_it_starts_it_tidies_up),
-		TEST(a_dead_socket_is_replaced),
-		TEST(the_last_process_of_a_dead_collector_is_waited_for),
-		TEST(what_is_no_socket_is_left_alone),
-		TEST(a_user_is_told_a_path_that_works),
-		TEST(a_directory_is_no_file_to_store_in),
-		TEST(an_empty_name_is_a_usage_error),
-		TEST(a_user_without_a_home_is_told_what_to_give),
-		TEST(a_missing_option_argument_is_a_usage_error),
-		TEST(no_time_at_all_for_a_disk_is_a_usage_error),
-		TEST(what_was_acknowledged_is_committed),
-		TEST(sigterm_commits_whole_frames_only),
-		TEST(a_killed_collector_goes_on_where_it_was),
-		TEST(both_killed_leave_a_tail_that_is_said_to_be_unknown),
-		TEST(a_rank_finds_its_session_after_a_restart),
-		TEST(a_skipped_frame_number_closes_the_connection_and_nothing_else),
-		TEST(a_second_hello_closes_the_connection),
-		TEST(a_killed_rank_is_drained_into_the_private_file),
-		TEST(a_private_collector_told_to_end_closes_its_session),
-		TEST(only_the_owner_reads_live_and_closed_databases),
-	};
-
 	(void)signal(SIGPIPE, SIG_IGN);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

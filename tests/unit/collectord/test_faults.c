@@ -56,45 +56,35 @@ static void die_and_go_on(struct place *place, const char *fault)
 		daemon_expect_ack(&shim, sent);
 	daemon_stop(&daemon);
 	find_database(place, geteuid(), path);
-	assert_int_equal(
-		ask_number(path, "SELECT count(*) FROM rocpd_op"), (int64_t)(sent * DISPATCHES));
-	assert_int_equal(ask_number(path, "SELECT count(DISTINCT sequenceId) FROM rocpd_op"),
+	assert_number(path, "SELECT count(*) FROM rocpd_op", (int64_t)(sent * DISPATCHES));
+	assert_number(path, "SELECT count(DISTINCT sequenceId) FROM rocpd_op",
 		(int64_t)(sent * DISPATCHES));
 	fake_shim_done(&shim);
 }
 
-static void before_commit(void **state)
+PLACE_CASE(before_commit)
 {
-	die_and_go_on(*state, "before_commit:8");
+	die_and_go_on(place, "before_commit:8");
 }
 
-static void after_commit(void **state)
+PLACE_CASE(after_commit)
 {
-	die_and_go_on(*state, "after_commit:8");
+	die_and_go_on(place, "after_commit:8");
 }
 
-static void before_ack(void **state)
+PLACE_CASE(before_ack)
 {
-	die_and_go_on(*state, "before_ack:3");
+	die_and_go_on(place, "before_ack:3");
 }
 
 /* The Ack was written by then; the shim may have read it or not. */
-static void after_ack(void **state)
+PLACE_CASE(after_ack)
 {
-	die_and_go_on(*state, "after_ack:3");
+	die_and_go_on(place, "after_ack:3");
 }
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, place_setup, place_teardown)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(before_commit),
-		TEST(after_commit),
-		TEST(before_ack),
-		TEST(after_ack),
-	};
-
 	(void)signal(SIGPIPE, SIG_IGN);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

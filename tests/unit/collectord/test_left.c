@@ -122,13 +122,12 @@ static void expect_unknown_tail(struct life *life, const char *ended)
 	daemon_wait_for_line(&life->daemon, CLOSED);
 	snprintf(sql, sizeof(sql),
 		"SELECT count(*) FROM rtl_process WHERE ended = '%s' AND NOT drained", ended);
-	assert_int_equal(ask_number(life->file, sql), 1);
-	assert_int_equal(ask_number(life->file, TAILS), 1);
-	assert_int_equal(ask_number(life->file, COMPLETE), 0);
-	assert_int_equal(
-		ask_number(life->file, "SELECT count(*) FROM rocpd_op"), FRAMES * DISPATCHES);
-	assert_int_equal(ask_number(life->file, "SELECT hw_frame FROM rtl_process"), FRAMES);
-	assert_int_equal(ask_number(life->file, "SELECT count(end_ns) FROM rtl_session"), 1);
+	assert_number(life->file, sql, 1);
+	assert_number(life->file, TAILS, 1);
+	assert_number(life->file, COMPLETE, 0);
+	assert_number(life->file, "SELECT count(*) FROM rocpd_op", FRAMES * DISPATCHES);
+	assert_number(life->file, "SELECT hw_frame FROM rtl_process", FRAMES);
+	assert_number(life->file, "SELECT count(end_ns) FROM rtl_session", 1);
 	assert_false(exists(life, "-wal"));
 }
 
@@ -150,10 +149,21 @@ static void finish(struct life *life)
 	fake_shim_done(&life->shim);
 }
 
-static void a_process_that_died_meanwhile_has_an_unknown_tail(void **state)
-{
-	struct life *life = *state;
+/* A test that has a life, once in one file of all sessions and once in a folder of them. */
+#define BOTH(claim)                                                                                \
+	static void claim(struct life *life);                                                      \
+	TEST_CASE_WITH(claim##_in_one_file, setup_file, teardown, struct life *life)               \
+	{                                                                                          \
+		claim(life);                                                                       \
+	}                                                                                          \
+	TEST_CASE_WITH(claim##_in_a_folder, setup_dir, teardown, struct life *life)                \
+	{                                                                                          \
+		claim(life);                                                                       \
+	}                                                                                          \
+	static void claim(struct life *life)
 
+BOTH(a_process_that_died_meanwhile_has_an_unknown_tail)
+{
 	start(life);
 	run_shim(life);
 	kill_daemon(life);
@@ -164,10 +174,8 @@ static void a_process_that_died_meanwhile_has_an_unknown_tail(void **state)
 	finish(life);
 }
 
-static void after_sigterm_it_is_the_same(void **state)
+BOTH(after_sigterm_it_is_the_same)
 {
-	struct life *life = *state;
-
 	start(life);
 	run_shim(life);
 	daemon_stop(&life->daemon);
@@ -178,24 +186,21 @@ static void after_sigterm_it_is_the_same(void **state)
 }
 
 /* The collector opens the session by itself, and waits for the process that still lives. */
-static void a_process_that_lives_but_never_reconnects_is_waited_for(void **state)
+BOTH(a_process_that_lives_but_never_reconnects_is_waited_for)
 {
-	struct life *life = *state;
-
 	start(life);
 	run_shim(life);
 	kill_daemon(life);
 	start(life);
 	daemon_wait_for_line(&life->daemon, " of uid ");
-	assert_int_equal(ask_number(life->file, "SELECT count(ended) FROM rtl_process"), 0);
+	assert_number(life->file, "SELECT count(ended) FROM rtl_process", 0);
 	fake_shim_kill(&life->shim);
 	expect_unknown_tail(life, "killed");
 	finish(life);
 }
 
-static void a_process_that_reconnects_is_stored_completely(void **state)
+BOTH(a_process_that_reconnects_is_stored_completely)
 {
-	struct life *life = *state;
 	struct fake_shim *shim = &life->shim;
 
 	start(life);
@@ -210,28 +215,22 @@ static void a_process_that_reconnects_is_stored_completely(void **state)
 	assert_int_equal(fake_shim_dispatch(shim, DISPATCHES, true), 0);
 	fake_shim_kill(shim);
 	daemon_wait_for_line(&life->daemon, CLOSED);
-	assert_int_equal(ask_number(life->file, TAILS), 0);
-	assert_int_equal(ask_number(life->file, "SELECT count(*) FROM rtl_process"), 1);
-	assert_int_equal(
-		ask_number(life->file,
-			"SELECT count(*) FROM rtl_process WHERE ended = 'killed' AND drained"),
-		1);
-	assert_int_equal(
-		ask_number(life->file, "SELECT count(*) FROM rocpd_op"), (FRAMES + 2) * DISPATCHES);
+	assert_number(life->file, TAILS, 0);
+	assert_number(life->file, "SELECT count(*) FROM rtl_process", 1);
+	assert_number(life->file,
+		"SELECT count(*) FROM rtl_process WHERE ended = 'killed' AND drained", 1);
+	assert_number(life->file, "SELECT count(*) FROM rocpd_op", (FRAMES + 2) * DISPATCHES);
 	/* The frames come without anchors here: without times, but all of them. */
-	assert_int_equal(ask_number(life->file,
-				 "SELECT count(*) FROM rtl_loss WHERE reason NOT GLOB 'untimed_*'"),
-		0);
-	assert_int_equal(
-		ask_number(life->file, "SELECT sum(dispatched - stored) FROM rtl_account"), 0);
+	assert_number(
+		life->file, "SELECT count(*) FROM rtl_loss WHERE reason NOT GLOB 'untimed_*'", 0);
+	assert_number(life->file, "SELECT sum(dispatched - stored) FROM rtl_account", 0);
 	finish(life);
 }
 
 /* exec: same pid and start time, another token. No process has the first one's recorder any
  * more. */
-static void a_process_that_reconnects_after_exec_leaves_an_unknown_tail(void **state)
+BOTH(a_process_that_reconnects_after_exec_leaves_an_unknown_tail)
 {
-	struct life *life = *state;
 	struct fake_shim *shim = &life->shim;
 
 	start(life);
@@ -243,10 +242,9 @@ static void a_process_that_reconnects_after_exec_leaves_an_unknown_tail(void **s
 	assert_int_equal(come_back(shim), 0);
 	fake_shim_kill(shim);
 	daemon_wait_for_line(&life->daemon, CLOSED);
-	assert_int_equal(
-		ask_number(life->file, "SELECT count(*) FROM rtl_process WHERE ended = 'exec'"), 1);
-	assert_int_equal(ask_number(life->file, TAILS), 1);
-	assert_int_equal(ask_number(life->file, "SELECT count(*) FROM rtl_process"), 2);
+	assert_number(life->file, "SELECT count(*) FROM rtl_process WHERE ended = 'exec'", 1);
+	assert_number(life->file, TAILS, 1);
+	assert_number(life->file, "SELECT count(*) FROM rtl_process", 2);
 	finish(life);
 }
 
@@ -258,10 +256,8 @@ static void overwrite(const char *path)
 	assert_int_equal(write(fd, "not a database, but long enough to be asked", 43), 43);
 }
 
-static void a_damaged_file_is_one_line_and_not_the_end(void **state)
+BOTH(a_damaged_file_is_one_line_and_not_the_end)
 {
-	struct life *life = *state;
-
 	start(life);
 	run_shim(life);
 	kill_daemon(life);
@@ -289,9 +285,8 @@ static void wait_for_recovery(struct life *life)
 	fake_shim_done(&other);
 }
 
-static void a_closed_session_is_made_one_file(void **state)
+BOTH(a_closed_session_is_made_one_file)
 {
-	struct life *life = *state;
 	char index[128];
 
 	setenv("RTL_FAULT", "checkpoint:1:group", 1);
@@ -304,21 +299,18 @@ static void a_closed_session_is_made_one_file(void **state)
 	start(life);
 	wait_for_recovery(life);
 	assert_false(exists(life, "-wal"));
-	assert_int_equal(ask_number(life->file, "SELECT count(end_ns) FROM rtl_session"), 1);
-	assert_int_equal(ask_number(life->file, TAILS), 0);
+	assert_number(life->file, "SELECT count(end_ns) FROM rtl_session", 1);
+	assert_number(life->file, TAILS, 0);
 	finish(life);
 	snprintf(index, sizeof(index), "%s/index.db", life->place.store);
 	if (!life->has_file)
-		assert_int_equal(
-			ask_number(index,
-				"SELECT count(*) FROM session WHERE end_realtime_ns IS NULL"),
-			0);
+		assert_number(
+			index, "SELECT count(*) FROM session WHERE end_realtime_ns IS NULL", 0);
 }
 
 /* A reader keeps it from being made one file; no session is there to wait for the reader. */
-static void a_closed_session_is_made_one_file_when_its_reader_goes(void **state)
+BOTH(a_closed_session_is_made_one_file_when_its_reader_goes)
 {
-	struct life *life = *state;
 	sqlite3_stmt *row = NULL;
 	uint64_t deadline_ns;
 	sqlite3 *db = NULL;
@@ -330,8 +322,8 @@ static void a_closed_session_is_made_one_file_when_its_reader_goes(void **state)
 	fake_shim_kill(&life->shim);
 	(void)daemon_wait(&life->daemon);
 	assert_int_equal(sqlite3_open_v2(life->file, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_prepare_v2(db, "SELECT id FROM rtl_process", -1, &row, NULL),
-		SQLITE_OK);
+	assert_int_equal(
+		sqlite3_prepare_v2(db, "SELECT id FROM rtl_process", -1, &row, NULL), SQLITE_OK);
 	assert_int_equal(sqlite3_step(row), SQLITE_ROW);
 	start(life);
 	wait_for_recovery(life);
@@ -346,10 +338,8 @@ static void a_closed_session_is_made_one_file_when_its_reader_goes(void **state)
 	finish(life);
 }
 
-static void a_file_that_is_gone_is_not_made_again(void **state)
+BOTH(a_file_that_is_gone_is_not_made_again)
 {
-	struct life *life = *state;
-
 	start(life);
 	run_shim(life);
 	kill_daemon(life);
@@ -361,26 +351,8 @@ static void a_file_that_is_gone_is_not_made_again(void **state)
 	finish(life);
 }
 
-#define BOTH(function)                                                                             \
-	{#function " (--db)", function, setup_file, teardown, NULL},                               \
-	{                                                                                          \
-#function " (--db-dir)", function, setup_dir, teardown, NULL                       \
-	}
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		BOTH(a_process_that_died_meanwhile_has_an_unknown_tail),
-		BOTH(after_sigterm_it_is_the_same),
-		BOTH(a_process_that_lives_but_never_reconnects_is_waited_for),
-		BOTH(a_process_that_reconnects_is_stored_completely),
-		BOTH(a_process_that_reconnects_after_exec_leaves_an_unknown_tail),
-		BOTH(a_damaged_file_is_one_line_and_not_the_end),
-		BOTH(a_closed_session_is_made_one_file),
-		BOTH(a_closed_session_is_made_one_file_when_its_reader_goes),
-		BOTH(a_file_that_is_gone_is_not_made_again),
-	};
-
 	(void)signal(SIGPIPE, SIG_IGN);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

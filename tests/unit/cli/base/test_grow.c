@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: MIT
 /* Arrays that grow by one: each element stays, few are copied. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <malloc.h>
 #include <stdlib.h>
 
 #include "cli/base/array.h"
+#include "tests/lib/test.h"
 
 #define COUNT 100000u
 
-static void an_array_grows_as_elements_are_added(void **state)
+TEST_CASE(an_array_grows_as_elements_are_added)
 {
 	uint64_t *array = NULL;
 	unsigned resized = 0;
 	size_t usable = 0;
 
-	(void)state;
 	for (uint64_t i = 0; i < COUNT; i++) {
 		array = grow_by_one(array, i, sizeof(*array));
 		assert_non_null(array);
@@ -37,11 +30,10 @@ static void an_array_grows_as_elements_are_added(void **state)
 }
 
 /* Some were taken away meanwhile. */
-static void an_array_grows_again_after_elements_were_removed(void **state)
+TEST_CASE(an_array_grows_again_after_elements_were_removed)
 {
 	uint32_t *array = NULL;
 
-	(void)state;
 	for (unsigned turn = 0; turn < 3; turn++)
 		for (size_t i = turn; i < 9 - turn; i++) {
 			array = grow_by_one(array, i, sizeof(*array));
@@ -50,14 +42,4 @@ static void an_array_grows_again_after_elements_were_removed(void **state)
 			array[i] = 1;
 		}
 	free(array);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_array_grows_as_elements_are_added),
-		cmocka_unit_test(an_array_grows_again_after_elements_were_removed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Which rank is waited for, on windows made by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/collectives/straggler.h"
+#include "tests/lib/test.h"
 
 #define RANKS	8
 #define WINDOWS 21
@@ -77,11 +72,10 @@ static void end(struct scene *s)
 	stragglers_done(&s->found);
 }
 
-static void ranks_that_wait_alike_have_no_straggler(void **state)
+TEST_CASE(ranks_that_wait_alike_have_no_straggler)
 {
 	struct scene s;
 
-	(void)state;
 	begin(&s);
 	assert_false(find(&s));
 	assert_int_equal(waiting_total_ns(&s.found.sum), (int64_t)RANKS * (WINDOWS - 1) * 10 * MS);
@@ -92,13 +86,12 @@ static void ranks_that_wait_alike_have_no_straggler(void **state)
 	end(&s);
 }
 
-static void the_rank_that_waits_least_costs_what_the_next_waits_longer(void **state)
+TEST_CASE(the_rank_that_waits_least_costs_what_the_next_waits_longer)
 {
 	struct scene s;
 	const struct straggler *found = &s.found.steady;
 	int64_t parts = 0;
 
-	(void)state;
 	begin(&s);
 	for (size_t i = 0; i < WINDOWS; i++)
 		does(&s, 3, i, SWEEP_COMPUTE, 8 * MS);
@@ -116,7 +109,7 @@ static void the_rank_that_waits_least_costs_what_the_next_waits_longer(void **st
 	end(&s);
 }
 
-static void the_cause_is_the_greatest_part_or_there_are_several(void **state)
+TEST_CASE(the_cause_is_the_greatest_part_or_there_are_several)
 {
 	static const struct {
 		enum sweep_class class;
@@ -127,7 +120,6 @@ static void the_cause_is_the_greatest_part_or_there_are_several(void **state)
 	struct scene s;
 	const struct straggler *found = &s.found.steady;
 
-	(void)state;
 	for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
 		begin(&s);
 		for (size_t i = 0; i < WINDOWS; i++)
@@ -154,12 +146,11 @@ static void the_cause_is_the_greatest_part_or_there_are_several(void **state)
 	end(&s);
 }
 
-static void ranks_that_are_late_together_are_named_together(void **state)
+TEST_CASE(ranks_that_are_late_together_are_named_together)
 {
 	struct scene s;
 	const struct straggler *found = &s.found.steady;
 
-	(void)state;
 	begin(&s);
 	/* To mend one of them alone gains 0.5 %. */
 	for (size_t i = 0; i < WINDOWS; i++) {
@@ -175,12 +166,11 @@ static void ranks_that_are_late_together_are_named_together(void **state)
 	end(&s);
 }
 
-static void ranks_that_are_late_in_turn_are_both_named(void **state)
+TEST_CASE(ranks_that_are_late_in_turn_are_both_named)
 {
 	struct scene s;
 	const struct straggler *found = &s.found.steady;
 
-	(void)state;
 	begin(&s);
 	for (size_t i = 0; i < WINDOWS; i++)
 		does(&s, i % 2 ? 2 : 6, i, SWEEP_HOST, 9 * MS);
@@ -192,12 +182,11 @@ static void ranks_that_are_late_in_turn_are_both_named(void **state)
 	end(&s);
 }
 
-static void a_rank_that_is_last_by_chance_is_not_named(void **state)
+TEST_CASE(a_rank_that_is_last_by_chance_is_not_named)
 {
 	struct scene s;
 	uint64_t seed = 1;
 
-	(void)state;
 	for (int round = 0; round < 200; round++) {
 		begin(&s);
 		for (size_t i = 0; i < WINDOWS; i++) {
@@ -209,12 +198,11 @@ static void a_rank_that_is_last_by_chance_is_not_named(void **state)
 	}
 }
 
-static void a_rank_that_may_lie_in_the_slack_of_all_hosts_is_not_named(void **state)
+TEST_CASE(a_rank_that_may_lie_in_the_slack_of_all_hosts_is_not_named)
 {
 	struct scene s;
 	const struct straggler *found = &s.found.steady;
 
-	(void)state;
 	begin(&s);
 	for (size_t i = 0; i < WINDOWS; i++) {
 		for (size_t rank = 0; rank < RANKS; rank++) {
@@ -240,11 +228,10 @@ static void a_rank_that_may_lie_in_the_slack_of_all_hosts_is_not_named(void **st
 }
 
 /* Equal parts of the time are no steps: in some another stage of a pipeline is first. */
-static void ranks_in_turn_in_equal_parts_of_the_time_are_no_stragglers(void **state)
+TEST_CASE(ranks_in_turn_in_equal_parts_of_the_time_are_no_stragglers)
 {
 	struct scene s;
 
-	(void)state;
 	begin(&s);
 	for (size_t i = 0; i < WINDOWS; i++)
 		does(&s, i % 2 ? 3 : 5, i, SWEEP_COMPUTE, 8 * MS);
@@ -256,12 +243,11 @@ static void ranks_in_turn_in_equal_parts_of_the_time_are_no_stragglers(void **st
 }
 
 /* Late by much in a few windows and by little in the others, it waits least in all of them. */
-static void the_rank_that_waits_least_in_every_window_is_no_chance(void **state)
+TEST_CASE(the_rank_that_waits_least_in_every_window_is_no_chance)
 {
 	struct scene s;
 	const struct straggler *found = &s.found.steady;
 
-	(void)state;
 	begin(&s);
 	s.group.lane_count = 4;
 	s.group.windows = 9;
@@ -287,11 +273,10 @@ static void the_rank_that_waits_least_in_every_window_is_no_chance(void **state)
 }
 
 /* A stage that is late has a bubble of its own, which shows less meanwhile. */
-static void what_a_late_stage_of_a_pipeline_costs_is_known_about(void **state)
+TEST_CASE(what_a_late_stage_of_a_pipeline_costs_is_known_about)
 {
 	struct scene s;
 
-	(void)state;
 	begin(&s);
 	for (size_t i = 0; i < WINDOWS; i++)
 		for (size_t rank = 0; rank < RANKS; rank++) {
@@ -306,11 +291,10 @@ static void what_a_late_stage_of_a_pipeline_costs_is_known_about(void **state)
 	end(&s);
 }
 
-static void one_long_window_is_an_event_and_no_steady_cause(void **state)
+TEST_CASE(one_long_window_is_an_event_and_no_steady_cause)
 {
 	struct scene s;
 
-	(void)state;
 	begin(&s);
 	for (size_t i = 11; i <= WINDOWS; i++)
 		s.cuts[i] += (int64_t)30000 * MS;
@@ -330,11 +314,10 @@ static void one_long_window_is_an_event_and_no_steady_cause(void **state)
 	end(&s);
 }
 
-static void since_when_steps_are_longer_is_found(void **state)
+TEST_CASE(since_when_steps_are_longer_is_found)
 {
 	struct scene s;
 
-	(void)state;
 	begin(&s);
 	for (size_t i = 0; i <= WINDOWS; i++)
 		s.cuts[i] += i > 12 ? (int64_t)(i - 12) * 15 * MS : 0;
@@ -368,14 +351,13 @@ static void slow_down(struct scene *s, size_t from)
 			cell(s, rank, i)->class_ns[SWEEP_COMPUTE] += 15 * MS;
 }
 
-static void a_change_is_of_the_group_that_it_was_found_in(void **state)
+TEST_CASE(a_change_is_of_the_group_that_it_was_found_in)
 {
 	struct scene few, slower;
 	struct waiting_group groups[2];
 	struct waiting both = {.groups = groups, .group_count = 2};
 	struct stragglers found;
 
-	(void)state;
 	begin(&few);
 	begin(&slower);
 	slow_down(&slower, 12);
@@ -401,25 +383,4 @@ static void a_change_is_of_the_group_that_it_was_found_in(void **state)
 	assert_ptr_equal(found.steady.group, &groups[1]);
 	assert_null(found.change.group);
 	stragglers_done(&found);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ranks_that_wait_alike_have_no_straggler),
-		cmocka_unit_test(the_rank_that_waits_least_costs_what_the_next_waits_longer),
-		cmocka_unit_test(the_cause_is_the_greatest_part_or_there_are_several),
-		cmocka_unit_test(ranks_that_are_late_together_are_named_together),
-		cmocka_unit_test(ranks_that_are_late_in_turn_are_both_named),
-		cmocka_unit_test(a_rank_that_is_last_by_chance_is_not_named),
-		cmocka_unit_test(a_rank_that_may_lie_in_the_slack_of_all_hosts_is_not_named),
-		cmocka_unit_test(ranks_in_turn_in_equal_parts_of_the_time_are_no_stragglers),
-		cmocka_unit_test(the_rank_that_waits_least_in_every_window_is_no_chance),
-		cmocka_unit_test(what_a_late_stage_of_a_pipeline_costs_is_known_about),
-		cmocka_unit_test(one_long_window_is_an_event_and_no_steady_cause),
-		cmocka_unit_test(since_when_steps_are_longer_is_found),
-		cmocka_unit_test(a_change_is_of_the_group_that_it_was_found_in),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "cli/collector/client.h"
 #include "cli/collector/places.h"
 #include "proto/base/cleanup.h"
+#include "tests/lib/test.h"
 
 static char folder[64];
 
@@ -40,11 +35,10 @@ static int remove_folder(void **state)
 	return rmdir(folder);
 }
 
-static void names_are_clean_and_differ_when_their_texts_do(void **state)
+TEST_CASE(names_are_clean_and_differ_when_their_texts_do)
 {
 	char first[PLACES_NAME_BYTES], second[PLACES_NAME_BYTES], text[400];
 
-	(void)state;
 	places_session_name("train-4711", first);
 	assert_string_equal(first, "train-4711");
 	places_session_name("a/b", first);
@@ -65,12 +59,13 @@ static void names_are_clean_and_differ_when_their_texts_do(void **state)
 	assert_string_not_equal(first, second);
 }
 
-static void the_folder_is_made_for_its_owner_alone(void **state)
+#define CASE(claim) TEST_CASE_BETWEEN(claim, make_folder, remove_folder)
+
+CASE(the_folder_is_made_for_its_owner_alone)
 {
 	char path[PATH_MAX];
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(places_runtime_dir(true, path), 0);
 	assert_int_equal(strncmp(path, folder, strlen(folder)), 0);
 	assert_int_equal(stat(path, &st), 0);
@@ -81,22 +76,20 @@ static void the_folder_is_made_for_its_owner_alone(void **state)
 	assert_int_equal(st.st_mode & 0777, 0700);
 }
 
-static void a_folder_that_others_can_write_is_not_used(void **state)
+CASE(a_folder_that_others_can_write_is_not_used)
 {
 	char path[PATH_MAX], other[PATH_MAX];
 
-	(void)state;
 	assert_int_equal(places_runtime_dir(true, path), 0);
 	assert_int_equal(chmod(path, 0777), 0);
 	(void)places_runtime_dir(false, other); /* whatever the one in /tmp is */
 	assert_string_not_equal(other, path);
 }
 
-static void a_path_too_long_for_a_socket_is_not_used(void **state)
+CASE(a_path_too_long_for_a_socket_is_not_used)
 {
 	char deep[200], path[PLACES_SOCKET_BYTES];
 
-	(void)state;
 	snprintf(deep, sizeof(deep), "%s/%0100d", folder, 0);
 	assert_int_equal(mkdir(deep, 0700), 0);
 	setenv("XDG_RUNTIME_DIR", deep, 1);
@@ -105,11 +98,10 @@ static void a_path_too_long_for_a_socket_is_not_used(void **state)
 	assert_int_equal(rmdir(deep), 0);
 }
 
-static void explicit_sockets_stand_alone(void **state)
+CASE(explicit_sockets_stand_alone)
 {
 	char **paths;
 
-	(void)state;
 	assert_int_equal(places_sockets("/a.sock", &paths), 0);
 	assert_string_equal(paths[0], "/a.sock");
 	assert_null(paths[1]);
@@ -134,13 +126,12 @@ static int listen_at(const char *path)
 	return fd;
 }
 
-static void one_s_own_collector_is_a_socket_in_one_s_own_folder(void **state)
+CASE(one_s_own_collector_is_a_socket_in_one_s_own_folder)
 {
 	char path[PLACES_SOCKET_BYTES], wanted[PLACES_SOCKET_BYTES];
 	char folder_of_it[PATH_MAX];
 	int fd;
 
-	(void)state;
 	assert_int_equal(places_runtime_dir(true, folder_of_it), 0);
 	assert_int_equal(places_session_socket("collectord", true, wanted), 0);
 	/* There may be one in /tmp. */
@@ -156,14 +147,13 @@ static void one_s_own_collector_is_a_socket_in_one_s_own_folder(void **state)
 	assert_int_equal(unlink(wanted), 0);
 }
 
-static void private_sockets_come_before_the_system_one(void **state)
+CASE(private_sockets_come_before_the_system_one)
 {
 	char path[PLACES_SOCKET_BYTES];
 	size_t ours = SIZE_MAX, system = SIZE_MAX;
 	CLEANUP(close_p) int fd = -1;
 	char **paths;
 
-	(void)state;
 	assert_int_equal(places_session_socket("a", true, path), 0);
 	fd = listen_at(path);
 	assert_int_equal(places_sockets(NULL, &paths), 0);
@@ -177,13 +167,12 @@ static void private_sockets_come_before_the_system_one(void **state)
 	places_sockets_free(paths);
 }
 
-static void a_listener_has_pid_and_uid_and_a_dead_socket_refuses(void **state)
+CASE(a_listener_has_pid_and_uid_and_a_dead_socket_refuses)
 {
 	char path[PLACES_SOCKET_BYTES];
 	struct client client;
 	int fd;
 
-	(void)state;
 	assert_int_equal(places_session_socket("a", true, path), 0);
 	assert_int_equal(client_connect(&client, path), -ENOENT);
 	fd = listen_at(path);
@@ -196,7 +185,7 @@ static void a_listener_has_pid_and_uid_and_a_dead_socket_refuses(void **state)
 	client_close(&client);
 }
 
-static void a_mute_or_broken_collector_is_noticed(void **state)
+CASE(a_mute_or_broken_collector_is_noticed)
 {
 	static const uint8_t garbage[] = {3, 0, 0, 0, 0xff, 0xff, 0xff};
 	static const uint8_t huge[] = {0xff, 0xff, 0xff, 0x7f};
@@ -206,7 +195,6 @@ static void a_mute_or_broken_collector_is_noticed(void **state)
 	Rtl__Frame *frame;
 	int peer;
 
-	(void)state;
 	assert_int_equal(places_session_socket("a", true, path), 0);
 	fd = listen_at(path);
 	assert_int_equal(client_connect(&client, path), 0);
@@ -224,23 +212,4 @@ static void a_mute_or_broken_collector_is_noticed(void **state)
 	close(peer);
 	assert_int_equal(client_receive(&client, 10000, &frame), -ECONNRESET);
 	client_close(&client);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_are_clean_and_differ_when_their_texts_do),
-		TEST(the_folder_is_made_for_its_owner_alone),
-		TEST(a_folder_that_others_can_write_is_not_used),
-		TEST(a_path_too_long_for_a_socket_is_not_used),
-		TEST(one_s_own_collector_is_a_socket_in_one_s_own_folder),
-		TEST(explicit_sockets_stand_alone),
-		TEST(private_sockets_come_before_the_system_one),
-		TEST(a_listener_has_pid_and_uid_and_a_dead_socket_refuses),
-		TEST(a_mute_or_broken_collector_is_noticed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -21,6 +15,8 @@
 #include "cli/database/query_text.h"
 #include "cli/database/session/verdict.h"
 #include "proto/names/schema.h"
+#include "tests/lib/folder.h"
+#include "tests/lib/test.h"
 
 static char folder[] = "/tmp/rtl-query-XXXXXX";
 
@@ -42,13 +38,8 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-	char *command;
-
 	(void)state;
-	if (asprintf(&command, "rm -rf %s", folder) < 0 || system(command))
-		return -1;
-	free(command);
-	return 0;
+	return folder_remove(folder);
 }
 
 static const char *make_fixture(const char *kind)
@@ -125,11 +116,10 @@ static void check_part(struct query *query, int version, int64_t rows)
 	assert_int_equal(ask_number(query, "SELECT count(*) FROM rtl_dispatch"), rows);
 }
 
-static void every_question_fits_the_schema(void **state)
+TEST_CASE(every_question_fits_the_schema)
 {
 	struct query *query = open_fixture("clean");
 
-	(void)state;
 	assert_true(ask_everything(query, SCHEMA_VERSION) > 10);
 	check_part(query, SCHEMA_VERSION, 2000);
 	query_free_p(&query);
@@ -153,11 +143,10 @@ static const char *make_older(int version)
 	return path;
 }
 
-static void every_question_is_answered_for_older_schemas(void **state)
+TEST_CASE(every_question_is_answered_for_older_schemas)
 {
 	char error[QUERY_ERROR_BYTES];
 
-	(void)state;
 	for (int version = 1; version < SCHEMA_VERSION; version++) {
 		struct query *query = NULL;
 
@@ -197,12 +186,11 @@ static void run_sql(const char *path, const char *sql)
 	sqlite3_close(db);
 }
 
-static void a_file_that_is_no_session_database_is_refused(void **state)
+TEST_CASE(a_file_that_is_no_session_database_is_refused)
 {
 	const char *path = in_folder("other");
 	struct stat st;
 
-	(void)state;
 	check_refused(in_folder("missing"), -ENOENT, "no such file or session");
 	check_refused(folder, -EISDIR, "is a directory");
 	write_file(path, "", 0);
@@ -230,14 +218,13 @@ static void a_file_that_is_no_session_database_is_refused(void **state)
 	}
 }
 
-static void columns_that_an_older_schema_lacks_are_empty(void **state)
+TEST_CASE(columns_that_an_older_schema_lacks_are_empty)
 {
 	const char *path = make_fixture("clean");
 	char error[QUERY_ERROR_BYTES];
 	struct query_rows *rows = NULL;
 	struct query *query = NULL;
 
-	(void)state;
 	run_sql(path, "DROP VIEW rtl_copy; DROP TABLE rtl_copy_base; PRAGMA user_version = 3");
 	assert_int_equal(query_open(path, error, &query), 0);
 	assert_int_equal(query_ask(query, "copies", &rows), 0);
@@ -246,7 +233,7 @@ static void columns_that_an_older_schema_lacks_are_empty(void **state)
 	query_free_p(&query);
 }
 
-static void a_live_database_is_read_at_one_moment(void **state)
+TEST_CASE(a_live_database_is_read_at_one_moment)
 {
 	const char *path = make_fixture("live");
 	char error[QUERY_ERROR_BYTES];
@@ -254,7 +241,6 @@ static void a_live_database_is_read_at_one_moment(void **state)
 	struct verdict *before = NULL, *after = NULL;
 	sqlite3 *writer;
 
-	(void)state;
 	assert_int_equal(sqlite3_open(path, &writer), SQLITE_OK);
 	assert_int_equal(
 		sqlite3_exec(writer, "UPDATE rtl_queue SET dispatched = 7777", NULL, NULL, NULL),
@@ -303,11 +289,10 @@ static int open_unprivileged(const char *path)
 	return WEXITSTATUS(status);
 }
 
-static void a_read_only_directory_is_enough(void **state)
+TEST_CASE(a_read_only_directory_is_enough)
 {
 	const char *closed, *wal;
 
-	(void)state;
 	closed = make_fixture("clean");
 	wal = make_fixture("live"); /* WAL in its header, and no log: its writer is gone */
 	assert_int_equal(chmod(closed, 0444), 0);
@@ -332,7 +317,7 @@ static void check_asked(struct query *query, const char *sql, int expected)
 		fail_msg("%s: %d: %s", sql, r, query_error(query));
 }
 
-static void users_can_only_read(void **state)
+TEST_CASE(users_can_only_read)
 {
 	static const char *const forbidden[] = {"DELETE FROM rtl_dispatch", "DROP VIEW top",
 		"INSERT INTO rtl_meta VALUES ('a', 1)", "ATTACH '/tmp/x.db' AS x",
@@ -341,7 +326,6 @@ static void users_can_only_read(void **state)
 		"COMMIT", "CREATE TEMP TABLE t (a)", "REINDEX", "DETACH main"};
 	struct query *query = open_fixture("clean");
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(forbidden) / sizeof(*forbidden); i++)
 		check_asked(query, forbidden[i], -EPERM);
 	check_asked(query, "SELECT load_extension('x')", -EINVAL);
@@ -401,11 +385,10 @@ static void measure(struct query *query, struct trace **trace, struct measure **
 	assert_int_equal(measure_new(*trace, &(struct measure_options){0}, ret), 0);
 }
 
-static void one_pass_says_what_the_views_say(void **state)
+TEST_CASE(one_pass_says_what_the_views_say)
 {
 	static const char *const kinds[] = {"clean", "lossy", "hostile", "shared"};
 
-	(void)state;
 	for (size_t k = 0; k < 4; k++) {
 		struct query *query = open_fixture(kinds[k]);
 		struct trace *trace = NULL;
@@ -439,14 +422,13 @@ static void one_pass_says_what_the_views_say(void **state)
 	}
 }
 
-static void a_lossy_session_says_what_is_missing(void **state)
+TEST_CASE(a_lossy_session_says_what_is_missing)
 {
 	struct query *query = open_fixture("lossy");
 	struct verdict *v = NULL;
 	struct trace *trace = NULL;
 	struct measure *m = NULL;
 
-	(void)state;
 	measure(query, &trace, &m);
 	assert_int_equal(verdict_new(query, &m->rows, &v), 0);
 	assert_string_equal(v->line,
@@ -464,7 +446,7 @@ static void a_lossy_session_says_what_is_missing(void **state)
 	query_free_p(&query);
 }
 
-static void rows_that_vanished_are_noticed(void **state)
+TEST_CASE(rows_that_vanished_are_noticed)
 {
 	const char *path = make_fixture("clean");
 	char error[QUERY_ERROR_BYTES];
@@ -473,7 +455,6 @@ static void rows_that_vanished_are_noticed(void **state)
 	struct measure *m = NULL;
 	struct verdict *v = NULL;
 
-	(void)state;
 	run_sql(path, "DELETE FROM rtl_dispatch WHERE rowid % 100 = 0");
 	assert_int_equal(query_open(path, error, &query), 0);
 	measure(query, &trace, &m);
@@ -514,9 +495,8 @@ static void check_intervals(unsigned seed, size_t limit, unsigned disorder)
 	intervals_done(&set);
 }
 
-static void a_union_is_exact_or_says_that_it_is_not(void **state)
+TEST_CASE(a_union_is_exact_or_says_that_it_is_not)
 {
-	(void)state;
 	for (unsigned seed = 0; seed < 50; seed++) {
 		check_intervals(seed, SIZE_MAX, 190);
 		check_intervals(seed, INTERVALS_HELD_MAX, 190);
@@ -528,19 +508,5 @@ static void a_union_is_exact_or_says_that_it_is_not(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_question_fits_the_schema),
-		cmocka_unit_test(every_question_is_answered_for_older_schemas),
-		cmocka_unit_test(a_file_that_is_no_session_database_is_refused),
-		cmocka_unit_test(columns_that_an_older_schema_lacks_are_empty),
-		cmocka_unit_test(a_live_database_is_read_at_one_moment),
-		cmocka_unit_test(a_read_only_directory_is_enough),
-		cmocka_unit_test(users_can_only_read),
-		cmocka_unit_test(one_pass_says_what_the_views_say),
-		cmocka_unit_test(a_lossy_session_says_what_is_missing),
-		cmocka_unit_test(rows_that_vanished_are_noticed),
-		cmocka_unit_test(a_union_is_exact_or_says_that_it_is_not),
-	};
-
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return test_run(make_folder, remove_folder);
 }

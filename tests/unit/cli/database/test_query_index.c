@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* rtl ls reads index.db in parts, to its end, and stops if the index never ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +8,7 @@
 
 #include "cli/database/session/index.h"
 #include "proto/names/schema.h"
+#include "tests/lib/test.h"
 
 /* More than two parts of it. */
 #define ROWS 5000u
@@ -49,7 +44,8 @@ static void make_index(const char *database)
 		"end_realtime_ns, completeness, stored, bytes, processes, dispatched, lost, "
 		"simulated, changed_ns);"
 		"WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < %u) "
-		"INSERT INTO session SELECT %s, 'job', NULL, NULL, 0, i, 1, 'complete', i, 0, 1, i, "
+		"INSERT INTO session SELECT %s, 'job', NULL, NULL, 0, i, 1, 'complete', i, 0, 1, "
+		"i, "
 		"0, 0, 1 FROM n",
 		SCHEMA_INDEX_APPLICATION_ID, SCHEMA_INDEX_VERSION, ROWS, database);
 	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
@@ -67,22 +63,20 @@ static size_t count_sessions(void)
 	return count;
 }
 
-static void all_sessions_of_a_large_index_are_read(void **state)
+TEST_CASE(all_sessions_of_a_large_index_are_read)
 {
 	char database[96];
 
-	(void)state;
 	(void)snprintf(database, sizeof(database), "'%s/' || i || '.db'", folder);
 	make_index(database);
 	assert_int_equal(count_sessions(), ROWS);
 }
 
 /* Blobs come after every text, and a text ends where C thinks it does: parts that never go on. */
-static void reading_of_an_index_that_never_ends_is_stopped(void **state)
+TEST_CASE(reading_of_an_index_that_never_ends_is_stopped)
 {
 	char database[96];
 
-	(void)state;
 	(void)snprintf(database, sizeof(database), "CAST('%s/' || i || '.db' AS BLOB)", folder);
 	make_index(database);
 	assert_in_range(count_sessions(), 0, ROWS);
@@ -93,10 +87,5 @@ static void reading_of_an_index_that_never_ends_is_stopped(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_sessions_of_a_large_index_are_read),
-		cmocka_unit_test(reading_of_an_index_that_never_ends_is_stopped),
-	};
-
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return test_run(make_folder, remove_folder);
 }

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The reader of pages finds in every file what SQLite finds in it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,6 +12,8 @@
 #include "cli/database/query_internal.h"
 #include "proto/base/cleanup.h"
 #include "tests/lib/answer.h"
+#include "tests/lib/folder.h"
+#include "tests/lib/test.h"
 
 #define COLUMNS	     7
 #define DAMAGES	     300
@@ -41,10 +37,8 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-	CLEANUP(free_p) char *command = NULL;
-
 	(void)state;
-	return asprintf(&command, "rm -rf %s", folder) < 0 ? -1 : system(command);
+	return folder_remove(folder);
 }
 
 static void do_sql(const char *sql)
@@ -152,11 +146,10 @@ static bool check(const char *what)
 	return is_of_pages;
 }
 
-static void rows_of_a_closed_file_come_from_its_pages(void **state)
+TEST_CASE(rows_of_a_closed_file_come_from_its_pages)
 {
 	static const unsigned pages[] = {512, 4096, 65536}, rows[] = {0, 1, ROWS_PLAIN};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++)
 		for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++) {
 			make_file(pages[i]);
@@ -166,9 +159,8 @@ static void rows_of_a_closed_file_come_from_its_pages(void **state)
 }
 
 /* Gaps, pages of other tables between, ids of nine bytes and below 0, rows of less columns. */
-static void holes_and_odd_ids_are_as_sqlite_has_them(void **state)
+TEST_CASE(holes_and_odd_ids_are_as_sqlite_has_them)
 {
-	(void)state;
 	make_file(1024);
 	add_rows(ROWS_PLAIN);
 	do_sql("DELETE FROM rtl_dispatch WHERE rowid % 7 = 3 OR rowid BETWEEN 400 AND 900");
@@ -179,14 +171,13 @@ static void holes_and_odd_ids_are_as_sqlite_has_them(void **state)
 	assert_true(check("holes"));
 }
 
-static void a_range_of_rows_is_what_sqlite_finds_there(void **state)
+TEST_CASE(a_range_of_rows_is_what_sqlite_finds_there)
 {
 	static const int64_t parts[][2] = {{1, 1}, {1, ROWS_PLAIN}, {500, 1500}, {1499, 1501},
 		{ROWS_PLAIN, ROWS_PLAIN + 9}, {ROWS_PLAIN + 1, INT64_MAX}, {-9, 0}, {700, 600},
 		{INT64_MIN, INT64_MAX}};
 	char error[QUERY_ERROR_BYTES], condition[96];
 
-	(void)state;
 	make_file(512);
 	add_rows(ROWS_PLAIN);
 	do_sql("DELETE FROM rtl_dispatch WHERE rowid % 5 = 0");
@@ -208,7 +199,7 @@ static void a_range_of_rows_is_what_sqlite_finds_there(void **state)
 	}
 }
 
-static void unusual_columns_and_files_are_left_to_sqlite(void **state)
+TEST_CASE(unusual_columns_and_files_are_left_to_sqlite)
 {
 	static const char *const ways[] = {
 		"UPDATE rtl_dispatch SET call = 'text' WHERE rowid = 2000",
@@ -229,7 +220,6 @@ static void unusual_columns_and_files_are_left_to_sqlite(void **state)
 		"rtl_dispatch",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
 		make_file(4096);
 		add_rows(ROWS_PLAIN);
@@ -265,7 +255,7 @@ static size_t find_table_pages(unsigned *pages, size_t capacity)
  * A byte of the table's pages (their heads more often than the rest), or a whole page in the place
  * of another: what SQLite makes of it, an error or other rows, is what we make of it.
  */
-static void a_damaged_file_is_as_damaged_as_sqlite_finds_it(void **state)
+TEST_CASE(a_damaged_file_is_as_damaged_as_sqlite_finds_it)
 {
 	static const unsigned page_bytes = 512;
 	const unsigned damages = getenv("RTL_TEST_LONG") ? DAMAGES_LONG : DAMAGES;
@@ -274,7 +264,6 @@ static void a_damaged_file_is_as_damaged_as_sqlite_finds_it(void **state)
 	size_t count;
 	int fd;
 
-	(void)state;
 	make_file(page_bytes);
 	add_rows(1000);
 	count = find_table_pages(pages, sizeof(pages) / sizeof(*pages));
@@ -311,13 +300,5 @@ static void a_damaged_file_is_as_damaged_as_sqlite_finds_it(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rows_of_a_closed_file_come_from_its_pages),
-		cmocka_unit_test(holes_and_odd_ids_are_as_sqlite_has_them),
-		cmocka_unit_test(a_range_of_rows_is_what_sqlite_finds_there),
-		cmocka_unit_test(unusual_columns_and_files_are_left_to_sqlite),
-		cmocka_unit_test(a_damaged_file_is_as_damaged_as_sqlite_finds_it),
-	};
-
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return test_run(make_folder, remove_folder);
 }

@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* Which host calls have launched something. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "cli/export/rows/launches.h"
+#include "tests/lib/test.h"
 
-static void calls_have_the_kernels_and_copies_that_were_added(void **state)
+TEST_CASE(calls_have_the_kernels_and_copies_that_were_added)
 {
 	struct launches launches = {0};
 
-	(void)state;
 	for (int64_t call = 1; call < 3000; call++)
 		for (size_t process = 0; process < 3; process++) {
 			int64_t kernels = call % 4 * (int64_t)(process + 1);
@@ -37,24 +30,13 @@ static void calls_have_the_kernels_and_copies_that_were_added(void **state)
 	launches_done(&launches);
 }
 
-static void last_call_that_is_allowed_has_a_place(void **state)
+TEST_CASE(last_call_that_is_allowed_has_a_place)
 {
 	struct launches launches = {0};
 	int64_t call = LAUNCHES_CALLS_MAX - 1;
 
-	(void)state;
 	assert_int_equal(launches_add_kernel(&launches, 7, call), 0);
 	assert_int_equal(launches_kernels(&launches, 7, call), 1);
 	assert_int_equal(launches_kernels(&launches, 8, 0), 0);
 	launches_done(&launches);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(calls_have_the_kernels_and_copies_that_were_added),
-		cmocka_unit_test(last_call_that_is_allowed_has_a_place),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

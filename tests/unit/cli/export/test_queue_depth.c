@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* How many dispatches lie in a queue: random ones against a count of each time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/export/perfetto/queue_depth.h"
+#include "tests/lib/test.h"
 
 #define TIMES	   5000
 #define DISPATCHES 800
@@ -82,9 +76,8 @@ static void check_round(void)
 	queue_depth_done(&queue);
 }
 
-static void depth_is_that_of_a_count_for_random_dispatches(void **state)
+TEST_CASE(depth_is_that_of_a_count_for_random_dispatches)
 {
-	(void)state;
 	for (int i = 0; i < ROUNDS; i++)
 		check_round();
 }
@@ -95,22 +88,11 @@ static int refuse(void *taker, int64_t time_ns, int64_t depth)
 	return -5;
 }
 
-static void error_of_the_taker_comes_back(void **state)
+TEST_CASE(error_of_the_taker_comes_back)
 {
 	struct queue_depth queue = {0};
 
-	(void)state;
 	assert_int_equal(queue_depth_add(&queue, 1, 2, refuse, NULL), 0);
 	assert_int_equal(queue_depth_finish(&queue, refuse, NULL), -5);
 	queue_depth_done(&queue);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(depth_is_that_of_a_count_for_random_dispatches),
-		cmocka_unit_test(error_of_the_taker_comes_back),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "cli/import/input/decimal.h"
 #include "cli/import/input/sha256.h"
+#include "tests/lib/test.h"
 
 static int64_t ns(const char *us)
 {
@@ -17,9 +13,8 @@ static int64_t ns(const char *us)
 	return value;
 }
 
-static void times_of_us_are_ns_to_the_last_digit(void **state)
+TEST_CASE(times_of_us_are_ns_to_the_last_digit)
 {
-	(void)state;
 	assert_int_equal(ns("0"), 0);
 	assert_int_equal(ns("4521234567890.123"), 4521234567890123);
 	/* A double has 256 ns of the time of day, and this would be ...744. */
@@ -39,24 +34,22 @@ static void times_of_us_are_ns_to_the_last_digit(void **state)
 	assert_int_equal(ns("000012"), 12000);
 }
 
-static void what_is_no_number_or_too_large_is_refused(void **state)
+TEST_CASE(what_is_no_number_or_too_large_is_refused)
 {
 	static const char *const bad[] = {"", "-", ".", "e5", "1e", "1e+", "1.2.3", "0x10", "1 ",
 		"NaN", "99999999999999999999", "1e300", "4611686018427387.905", "1e2147483648"};
 	int64_t value = 7;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
 		if (decimal_scaled(bad[i], strlen(bad[i]), 3, &value))
 			fail_msg("%s is %lld", bad[i], (long long)value);
 	assert_int_equal(value, 7);
 }
 
-static void whole_numbers_may_have_a_point_and_nothing_behind_it(void **state)
+TEST_CASE(whole_numbers_may_have_a_point_and_nothing_behind_it)
 {
 	int64_t value;
 
-	(void)state;
 	assert_true(decimal_whole("12.0", 4, &value) && value == 12);
 	assert_true(decimal_whole("-7", 2, &value) && value == -7);
 	assert_true(decimal_whole("100", 3, &value) && value == 100);
@@ -67,7 +60,7 @@ static void whole_numbers_may_have_a_point_and_nothing_behind_it(void **state)
 	assert_false(decimal_whole("", 0, &value));
 }
 
-static void checksums_are_those_of_the_standard(void **state)
+TEST_CASE(checksums_are_those_of_the_standard)
 {
 	static const struct {
 		const char *text, *hex;
@@ -80,7 +73,6 @@ static void checksums_are_those_of_the_standard(void **state)
 	struct sha256 sha;
 	char hex[SHA256_HEX_BYTES], block[1000];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
 		sha256_init(&sha);
 		sha256_add(&sha, known[i].text, strlen(known[i].text));
@@ -95,16 +87,4 @@ static void checksums_are_those_of_the_standard(void **state)
 	sha256_end(&sha, hex);
 	assert_string_equal(
 		hex, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(times_of_us_are_ns_to_the_last_digit),
-		cmocka_unit_test(what_is_no_number_or_too_large_is_refused),
-		cmocka_unit_test(whole_numbers_may_have_a_point_and_nothing_behind_it),
-		cmocka_unit_test(checksums_are_those_of_the_standard),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

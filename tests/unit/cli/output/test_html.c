@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/output/html.h"
+#include "tests/lib/test.h"
 
 /* Collects what a function writes, until the test takes it. */
 struct written {
@@ -31,11 +26,10 @@ static void check(struct written *w, const char *expected)
 	free(w->text);
 }
 
-static void escaped_texts_end_no_element(void **state)
+TEST_CASE(escaped_texts_end_no_element)
 {
 	struct written w;
 
-	(void)state;
 	begin(&w);
 	assert_int_equal(html_put(w.to, "</td><script>&\"'"), 0);
 	check(&w, "&#60;/td&#62;&#60;script&#62;&#38;&#34;&#39;");
@@ -47,11 +41,10 @@ static void escaped_texts_end_no_element(void **state)
 	check(&w, "7 &#60;b&#62;");
 }
 
-static void json_ends_neither_its_string_nor_its_element(void **state)
+TEST_CASE(json_ends_neither_its_string_nor_its_element)
 {
 	struct written w;
 
-	(void)state;
 	begin(&w);
 	assert_int_equal(html_put_json(w.to, "</script><!--\"\\\n&"), 0);
 	check(&w, "\"\\u003c/script\\u003e\\u003c!--\\u0022\\u005c\\u005cn\\u0026\"");
@@ -61,9 +54,8 @@ static void json_ends_neither_its_string_nor_its_element(void **state)
 }
 
 /* Any two bytes of a name leave what is around them as it is. */
-static void every_byte_pair_is_harmless(void **state)
+TEST_CASE(every_byte_pair_is_harmless)
 {
-	(void)state;
 	for (int i = 0; i < 65536; i++) {
 		const char pair[] = {(char)(i >> 8), (char)i, '\0'};
 		struct written w;
@@ -80,13 +72,12 @@ static void every_byte_pair_is_harmless(void **state)
 	}
 }
 
-static void base64_is_that_of_rfc_4648(void **state)
+TEST_CASE(base64_is_that_of_rfc_4648)
 {
 	static const char *const cases[][2] = {{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="},
 		{"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="},
 		{"foobar", "Zm9vYmFy"}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct html_base64 base64 = {0};
 		struct written w;
@@ -101,12 +92,11 @@ static void base64_is_that_of_rfc_4648(void **state)
 	}
 }
 
-static void varints_have_seven_bits_a_byte(void **state)
+TEST_CASE(varints_have_seven_bits_a_byte)
 {
 	struct html_base64 base64 = {0};
 	struct written w;
 
-	(void)state;
 	begin(&w);
 	base64.to = w.to;
 	html_base64_varint(&base64, 0);		 /* 00 */
@@ -116,7 +106,7 @@ static void varints_have_seven_bits_a_byte(void **state)
 	check(&w, "AKwC////////////AQ==");
 }
 
-static void cells_have_exact_values(void **state)
+TEST_CASE(cells_have_exact_values)
 {
 	const struct render_column columns[] = {{NULL, "TIME <ms>", RENDER_NS_IN_MS},
 		{"hidden", NULL, RENDER_COUNT}, {NULL, "NAME", RENDER_TEXT},
@@ -127,7 +117,6 @@ static void cells_have_exact_values(void **state)
 	struct render *render = NULL;
 	struct written w;
 
-	(void)state;
 	begin(&w);
 	assert_int_equal(render_new(w.to, RENDER_HTML, columns, 4, &render), 0);
 	for (int i = 0; i < 2; i++)
@@ -145,7 +134,7 @@ static void cells_have_exact_values(void **state)
 	check(&w, "<table><thead><tr><th scope=col>NAME</thead><tbody>\n</tbody></table>");
 }
 
-static void titles_are_explained_by_the_entry_that_names_them(void **state)
+TEST_CASE(titles_are_explained_by_the_entry_that_names_them)
 {
 	static const char help[] =
 		"CALLS: those that are \"stored\". TOTAL, AVG: of those with times, "
@@ -164,7 +153,6 @@ static void titles_are_explained_by_the_entry_that_names_them(void **state)
 		{"the union", ""},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		const struct render_column column = {NULL, cases[i].title, RENDER_TEXT};
 		struct render *render = NULL;
@@ -181,19 +169,4 @@ static void titles_are_explained_by_the_entry_that_names_them(void **state)
 			cases[i].tooltip, cases[i].title);
 		check(&w, expected);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(escaped_texts_end_no_element),
-		cmocka_unit_test(json_ends_neither_its_string_nor_its_element),
-		cmocka_unit_test(every_byte_pair_is_harmless),
-		cmocka_unit_test(base64_is_that_of_rfc_4648),
-		cmocka_unit_test(varints_have_seven_bits_a_byte),
-		cmocka_unit_test(cells_have_exact_values),
-		cmocka_unit_test(titles_are_explained_by_the_entry_that_names_them),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

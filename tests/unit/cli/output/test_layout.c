@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* Tables at the width of a terminal. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cli/base/escape.h"
 #include "cli/output/layout.h"
 #include "cli/output/table.h"
+#include "tests/lib/test.h"
 
 #define NAME "Cijk_Ailk_Bljk_HHS_BH_MT128x128x16_SE_1LDSB0_GRVW8_K1_WG16_16_1"
 
@@ -65,7 +61,7 @@ static void assert_lines_fit(const char *text, size_t width)
 	}
 }
 
-static void texts_before_the_last_column_get_narrower_before_a_column_is_hidden(void **state)
+TEST_CASE(texts_before_the_last_column_get_narrower_before_a_column_is_hidden)
 {
 	struct layout_column columns[] = {
 		{.title = "NAME", .width = 70, .is_left = true},
@@ -74,7 +70,6 @@ static void texts_before_the_last_column_get_narrower_before_a_column_is_hidden(
 		{.title = "N", .width = 8},
 	};
 
-	(void)state;
 	/* 70 + 2 + 40 + 2 + 8 + 2 + 8 = 132: the widest gives up what is missing, then both. */
 	assert_false(layout_fit(columns, 4, 120));
 	assert_int_equal(columns[0].width, 58);
@@ -92,24 +87,20 @@ static void texts_before_the_last_column_get_narrower_before_a_column_is_hidden(
 	assert_false(columns[2].is_hidden);
 }
 
-static void a_table_that_fits_keeps_all_columns(void **state)
+TEST_CASE(a_table_that_fits_keeps_all_columns)
 {
 	char *text = show(kernels, COUNT, "gemm", 200);
 
-	(void)state;
 	assert_non_null(strstr(text, "MIN us"));
 	assert_non_null(strstr(text, "DROPPED"));
 	assert_null(strstr(text, "--wide"));
 	free(text);
 }
 
-static void
-the_columns_of_a_distribution_go_before_those_of_zeros_and_the_name_is_cut_in_its_middle(
-	void **state)
+TEST_CASE(the_columns_of_a_distribution_go_before_those_of_zeros_and_the_name_is_cut_in_its_middle)
 {
 	char *text = show(kernels, COUNT, NAME, 80);
 
-	(void)state;
 	assert_lines_fit(text, 80);
 	assert_null(strstr(text, "  MIN us"));
 	assert_non_null(strstr(text, "MAX us"));
@@ -119,11 +110,10 @@ the_columns_of_a_distribution_go_before_those_of_zeros_and_the_name_is_cut_in_it
 	free(text);
 }
 
-static void a_narrow_terminal_has_the_name_on_a_line_of_its_own(void **state)
+TEST_CASE(a_narrow_terminal_has_the_name_on_a_line_of_its_own)
 {
 	char *text = show(kernels, COUNT, NAME, 50);
 
-	(void)state;
 	assert_lines_fit(text, 50);
 	assert_non_null(strstr(text, "\n    Cijk_Ailk_Bljk"));
 	assert_non_null(strstr(text, "TOTAL ms"));
@@ -131,33 +121,30 @@ static void a_narrow_terminal_has_the_name_on_a_line_of_its_own(void **state)
 	free(text);
 }
 
-static void a_wrapped_note_is_aligned_below_its_beginning(void **state)
+TEST_CASE(a_wrapped_note_is_aligned_below_its_beginning)
 {
 	char *text =
 		show(notes, 2, "its GPU worked longer than that of the others of this job", 40);
 
-	(void)state;
 	assert_lines_fit(text, 40);
 	assert_non_null(strstr(text, "1500000  its GPU worked longer than that\n"
 				     "         of the others of this job\n"));
 	free(text);
 }
 
-static void a_word_longer_than_the_room_is_broken(void **state)
+TEST_CASE(a_word_longer_than_the_room_is_broken)
 {
 	char *text = show(notes, 2, NAME NAME, 40);
 
-	(void)state;
 	assert_lines_fit(text, 40);
 	assert_non_null(strstr(text, "Cijk_Ailk_Bljk_HHS_BH_MT128x128\n"));
 	free(text);
 }
 
-static void a_locale_without_utf_8_has_no_ellipsis(void **state)
+TEST_CASE(a_locale_without_utf_8_has_no_ellipsis)
 {
 	char *text;
 
-	(void)state;
 	setenv("LC_ALL", "C", 1);
 	text = show(kernels, COUNT, NAME, 80);
 	setenv("LC_ALL", "C.UTF-8", 1);
@@ -168,18 +155,6 @@ static void a_locale_without_utf_8_has_no_ellipsis(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_table_that_fits_keeps_all_columns),
-		cmocka_unit_test(
-			texts_before_the_last_column_get_narrower_before_a_column_is_hidden),
-		cmocka_unit_test(
-			the_columns_of_a_distribution_go_before_those_of_zeros_and_the_name_is_cut_in_its_middle),
-		cmocka_unit_test(a_narrow_terminal_has_the_name_on_a_line_of_its_own),
-		cmocka_unit_test(a_wrapped_note_is_aligned_below_its_beginning),
-		cmocka_unit_test(a_word_longer_than_the_room_is_broken),
-		cmocka_unit_test(a_locale_without_utf_8_has_no_ellipsis),
-	};
-
 	setenv("LC_ALL", "C.UTF-8", 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/output/table.h"
 #include "cli/base/message.h"
+#include "tests/lib/test.h"
 
 static void check_escape(const char *text, size_t length, const char *expected)
 {
@@ -21,9 +17,8 @@ static void check_escape(const char *text, size_t length, const char *expected)
 	free(safe);
 }
 
-static void controls_never_reach_a_terminal(void **state)
+TEST_CASE(controls_never_reach_a_terminal)
 {
-	(void)state;
 	check_escape("a\x1b[31mb", 7, "a\\x1b[31mb");
 	check_escape("a\nb\tc\rd", 7, "a\\nb\\tc\\rd");
 	check_escape("nul\0x", 5, "nul\\x00x");
@@ -63,7 +58,7 @@ static void check_code(unsigned code, bool is_escaped)
 	check_escape(text, n, is_escaped ? expected : text);
 }
 
-static void code_points_that_show_nothing_are_escaped(void **state)
+TEST_CASE(code_points_that_show_nothing_are_escaped)
 {
 	/* Unicode's Default_Ignorable_Code_Point and format characters; and what lies around them.
 	 */
@@ -73,7 +68,6 @@ static void code_points_that_show_nothing_are_escaped(void **state)
 		{0xfe00, 0xfe0f}, {0xfeff, 0xfeff}, {0xffa0, 0xffa0}, {0xfff0, 0xfffb},
 		{0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++) {
 		for (unsigned code = hidden[i][0]; code <= hidden[i][1]; code++)
 			check_code(code, true);
@@ -84,9 +78,8 @@ static void code_points_that_show_nothing_are_escaped(void **state)
 	check_code(0x600, false); /* a number sign, of general category Cf, is seen */
 }
 
-static void every_byte_pair_is_safe(void **state)
+TEST_CASE(every_byte_pair_is_safe)
 {
-	(void)state;
 	for (int a = 0; a < 256; a++)
 		for (int b = 0; b < 256; b++) {
 			const char pair[] = {(char)a, (char)b};
@@ -104,12 +97,11 @@ static void every_byte_pair_is_safe(void **state)
 		}
 }
 
-static void a_cut_text_has_the_width_asked_for(void **state)
+TEST_CASE(a_cut_text_has_the_width_asked_for)
 {
 	char long_text[1000];
 	char *cut;
 
-	(void)state;
 	memset(long_text, 'x', sizeof(long_text));
 	setenv("LC_ALL", "C", 1);
 	cut = render_escape_cut(long_text, sizeof(long_text), 10);
@@ -183,12 +175,11 @@ static void fill(struct render_value rows[3][COUNT])
 	rows[2][5] = render_null();
 }
 
-static void what_rounds_to_zero_has_no_sign(void **state)
+TEST_CASE(what_rounds_to_zero_has_no_sign)
 {
 	struct render_value rows[3][COUNT];
 	char *text;
 
-	(void)state;
 	fill(rows);
 	rows[0][1] = render_integer(-499);
 	rows[0][2] = render_real(-0.049);
@@ -200,12 +191,11 @@ static void what_rounds_to_zero_has_no_sign(void **state)
 	free(text);
 }
 
-static void a_table_aligns_numbers_and_says_unknown(void **state)
+TEST_CASE(a_table_aligns_numbers_and_says_unknown)
 {
 	struct render_value rows[3][COUNT];
 	char *text;
 
-	(void)state;
 	fill(rows);
 	text = show(RENDER_TABLE, 0, rows, 3);
 	assert_string_equal(text, "    COUNT  TIME ms     %  FLAG  NAME\n"
@@ -216,7 +206,7 @@ static void a_table_aligns_numbers_and_says_unknown(void **state)
 }
 
 /* If a table is cut, a text in the last column has any width, and numbers there are aligned. */
-static void numbers_at_the_end_align(void **state)
+TEST_CASE(numbers_at_the_end_align)
 {
 	static const struct render_column pair[] = {
 		{"way", "WAY", RENDER_TEXT}, {"rate", "GB/s", RENDER_TENTHS}};
@@ -226,7 +216,6 @@ static void numbers_at_the_end_align(void **state)
 	char *text = NULL;
 	FILE *to = open_memstream(&text, &bytes);
 
-	(void)state;
 	assert_int_equal(render_new(to, RENDER_TABLE, pair, 2, &render), 0);
 	render_set_width(render, 80);
 	for (size_t i = 0; i < 2; i++) {
@@ -260,12 +249,11 @@ static char *show_columns(const struct render_column *of, size_t count, enum ren
 	return text;
 }
 
-static void csv_is_exact_and_starts_no_formula(void **state)
+TEST_CASE(csv_is_exact_and_starts_no_formula)
 {
 	struct render_value rows[3][COUNT];
 	char *text;
 
-	(void)state;
 	fill(rows);
 	text = show(RENDER_CSV, 0, rows, 3);
 	assert_string_equal(text, "count,ns,pct,hidden,flag,name\n"
@@ -287,7 +275,7 @@ static void csv_is_exact_and_starts_no_formula(void **state)
 	free(text);
 }
 
-static void csv_tells_what_is_simulated(void **state)
+TEST_CASE(csv_tells_what_is_simulated)
 {
 	static const struct render_column column = {"name", "NAME", RENDER_TEXT};
 	static const char *const wanted[][2] = {[RENDER_TABLE] = {"NAME\n-\n", "NAME\n-\n"},
@@ -295,7 +283,6 @@ static void csv_tells_what_is_simulated(void **state)
 	static const enum render_format formats[] = {RENDER_TABLE, RENDER_CSV};
 	const struct render_value row = render_null();
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		struct render *render = NULL;
 		char *text = NULL;
@@ -313,13 +300,12 @@ static void csv_tells_what_is_simulated(void **state)
 	}
 }
 
-static void titles_of_strangers_are_safe(void **state)
+TEST_CASE(titles_of_strangers_are_safe)
 {
 	static const struct render_column column = {"a\x1b[31m", "a\x1b[31m", RENDER_ANY};
 	struct render_value row = render_text("x");
 	char *text;
 
-	(void)state;
 	text = show_columns(&column, 1, RENDER_TABLE, &row);
 	assert_string_equal(text, "a\\x1b[31m\nx\n");
 	free(text);
@@ -328,14 +314,13 @@ static void titles_of_strangers_are_safe(void **state)
 	free(text);
 }
 
-static void json_is_valid_whatever_the_text(void **state)
+TEST_CASE(json_is_valid_whatever_the_text)
 {
 	struct render_value rows[1][COUNT];
 	json_t *document;
 	char every[256];
 	char *text;
 
-	(void)state;
 	for (int i = 0; i < 256; i++)
 		every[i] = (char)i;
 	for (size_t i = 0; i < COUNT; i++)
@@ -361,7 +346,7 @@ static void json_is_valid_whatever_the_text(void **state)
 	free(text);
 }
 
-static void a_long_table_streams(void **state)
+TEST_CASE(a_long_table_streams)
 {
 	struct render *render = NULL;
 	struct render_value row[COUNT];
@@ -369,7 +354,6 @@ static void a_long_table_streams(void **state)
 	char *text = NULL;
 	FILE *to = open_memstream(&text, &bytes);
 
-	(void)state;
 	for (size_t i = 0; i < COUNT; i++)
 		row[i] = render_integer(1);
 	assert_int_equal(render_new(to, RENDER_TABLE, columns, COUNT, &render), 0);
@@ -387,36 +371,14 @@ static void a_long_table_streams(void **state)
 	free(text);
 }
 
-static void the_nearest_name_is_suggested(void **state)
+TEST_CASE(the_nearest_name_is_suggested)
 {
 	static const char *const names[] = {"stat", "summary", "info"};
 
-	(void)state;
 	assert_string_equal(say_nearest("sumary", names, 3), "summary");
 	assert_string_equal(say_nearest("sumamry", names, 3), "summary");
 	assert_string_equal(say_nearest("sum", names, 3), "summary");
 	assert_string_equal(say_nearest("stats", names, 3), "stat");
 	assert_null(say_nearest("frobnicate", names, 3));
 	assert_null(say_nearest("", names, 3));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(controls_never_reach_a_terminal),
-		cmocka_unit_test(code_points_that_show_nothing_are_escaped),
-		cmocka_unit_test(every_byte_pair_is_safe),
-		cmocka_unit_test(a_cut_text_has_the_width_asked_for),
-		cmocka_unit_test(what_rounds_to_zero_has_no_sign),
-		cmocka_unit_test(a_table_aligns_numbers_and_says_unknown),
-		cmocka_unit_test(numbers_at_the_end_align),
-		cmocka_unit_test(csv_is_exact_and_starts_no_formula),
-		cmocka_unit_test(csv_tells_what_is_simulated),
-		cmocka_unit_test(titles_of_strangers_are_safe),
-		cmocka_unit_test(json_is_valid_whatever_the_text),
-		cmocka_unit_test(a_long_table_streams),
-		cmocka_unit_test(the_nearest_name_is_suggested),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

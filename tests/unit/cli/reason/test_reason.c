@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Each rule at its threshold, and the order of them, on figures made by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/reason/reason.h"
+#include "tests/lib/test.h"
 
 #define LANES 4
 #define KINDS 3
@@ -97,11 +93,10 @@ static void check(struct scene *s, enum reason_code code, const char *text)
 		fail_msg("'%s' is not in '%s'", text, r->text);
 }
 
-static void a_job_without_a_cause_says_why_there_is_none(void **state)
+TEST_CASE(a_job_without_a_cause_says_why_there_is_none)
 {
 	struct scene s;
 
-	(void)state;
 	begin(&s);
 	check(&s, REASON_IS_NONE,
 		"no single cause: computation is 95 % of the step (100 % of it GEMMs)");
@@ -125,12 +120,11 @@ static void a_job_without_a_cause_says_why_there_is_none(void **state)
 	check(&s, REASON_IS_NOTHING, "no kernel was dispatched");
 }
 
-static void a_rank_that_others_wait_for_comes_before_what_they_show(void **state)
+TEST_CASE(a_rank_that_others_wait_for_comes_before_what_they_show)
 {
 	struct scene s;
 	struct reason_straggler *late = &s.reason.figures.straggler;
 
-	(void)state;
 	begin(&s);
 	for (size_t i = 0; i < LANES; i++)
 		set(&s, i, 600, 380, 0);
@@ -175,12 +169,11 @@ static void a_rank_that_others_wait_for_comes_before_what_they_show(void **state
 	check(&s, REASON_IS_EXPOSED_COMM, "communication is 38 % of the step, 100 % of it exposed");
 }
 
-static void ranks_that_are_late_together_or_in_turn_are_all_named(void **state)
+TEST_CASE(ranks_that_are_late_together_or_in_turn_are_all_named)
 {
 	struct scene s;
 	struct reason_straggler *late = &s.reason.figures.straggler;
 
-	(void)state;
 	begin(&s);
 	*late = (struct reason_straggler){.is_found = true,
 		.count = 2,
@@ -205,12 +198,11 @@ static void ranks_that_are_late_together_or_in_turn_are_all_named(void **state)
 	assert_null(strstr(s.reason.text, "since"));
 }
 
-static void one_long_step_is_no_steady_cause(void **state)
+TEST_CASE(one_long_step_is_no_steady_cause)
 {
 	struct scene s;
 	struct reason_event *event = &s.reason.figures.event;
 
-	(void)state;
 	begin(&s);
 	*event = (struct reason_event){.is_found = true,
 		.is_step = true,
@@ -254,12 +246,11 @@ static void one_long_step_is_no_steady_cause(void **state)
 	check(&s, REASON_IS_NONE, "");
 }
 
-static void what_died_or_hangs_comes_before_all_shares(void **state)
+TEST_CASE(what_died_or_hangs_comes_before_all_shares)
 {
 	struct scene s;
 	struct reason_hang *hang = &s.reason.figures.hang;
 
-	(void)state;
 	begin(&s);
 	*hang = (struct reason_hang){.has_process = true, .process_id = s.lanes[1].process_id};
 	snprintf(hang->text, sizeof(hang->text), "Rank 1 died (SIGABRT)");
@@ -273,11 +264,10 @@ static void what_died_or_hangs_comes_before_all_shares(void **state)
 	assert_ptr_equal(s.reason.lane, s.lanes + 1);
 }
 
-static void waiting_and_transfer_are_told_apart(void **state)
+TEST_CASE(waiting_and_transfer_are_told_apart)
 {
 	struct scene s;
 
-	(void)state;
 	begin(&s);
 	for (size_t i = 0; i < LANES; i++)
 		set(&s, i, 600, 380, 0);
@@ -290,11 +280,10 @@ static void waiting_and_transfer_are_told_apart(void **state)
 		"100 % of it exposed; ranks transfer 31 %, and wait for each other 30 %");
 }
 
-static void the_greatest_part_is_the_reason(void **state)
+TEST_CASE(the_greatest_part_is_the_reason)
 {
 	struct scene s;
 
-	(void)state;
 	begin(&s);
 	for (size_t i = 0; i < LANES; i++)
 		set(&s, i, 700, 99, 99);
@@ -314,7 +303,7 @@ static void the_greatest_part_is_the_reason(void **state)
 	assert_null(s.reason.lane);
 }
 
-static void idle_time_has_causes(void **state)
+TEST_CASE(idle_time_has_causes)
 {
 	static const struct {
 		enum breakdown_cause cause;
@@ -333,7 +322,6 @@ static void idle_time_has_causes(void **state)
 	};
 	struct scene s;
 
-	(void)state;
 	begin(&s);
 	for (size_t i = 0; i < LANES; i++)
 		set(&s, i, 700, 0, 0);
@@ -369,20 +357,4 @@ static void idle_time_has_causes(void **state)
 		"is not launched yet");
 	s.lanes[0].total.short_empty_ns = 149;
 	check(&s, REASON_IS_LATE_HOST, "");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_job_without_a_cause_says_why_there_is_none),
-		cmocka_unit_test(a_rank_that_others_wait_for_comes_before_what_they_show),
-		cmocka_unit_test(ranks_that_are_late_together_or_in_turn_are_all_named),
-		cmocka_unit_test(one_long_step_is_no_steady_cause),
-		cmocka_unit_test(what_died_or_hangs_comes_before_all_shares),
-		cmocka_unit_test(waiting_and_transfer_are_told_apart),
-		cmocka_unit_test(the_greatest_part_is_the_reason),
-		cmocka_unit_test(idle_time_has_causes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/report/bins.h"
 #include "cli/report/detail.h"
+#include "tests/lib/test.h"
 #include "tests/unit/cli/timeline/stage.h"
 
 static void check_bin(const struct report_bins *bins, const struct timeline_lane *lane, size_t bin,
@@ -23,12 +19,11 @@ static void check_bin(const struct report_bins *bins, const struct timeline_lane
 	assert_float_equal(at[bin * REPORT_CLASSES + REPORT_COPY], copy, 1e-6);
 }
 
-static void bins_are_shares_of_their_time(void **state)
+TEST_CASE(bins_are_shares_of_their_time)
 {
 	struct report_bins bins;
 	struct stage s;
 
-	(void)state;
 	stage_begin(&s);
 	scene_dispatch(&s.scene, s.gemm, 0, 100, 0);
 	scene_dispatch(&s.scene, s.ring, 50, 150, 0);
@@ -50,7 +45,7 @@ static void bins_are_shares_of_their_time(void **state)
 }
 
 /* A file too far out of order is read again: nothing counts twice. */
-static void bins_begin_again_with_the_file(void **state)
+TEST_CASE(bins_begin_again_with_the_file)
 {
 	const struct timeline_lane lane = {.process_id = 7,
 		.gpu_id = 1,
@@ -58,7 +53,6 @@ static void bins_begin_again_with_the_file(void **state)
 	const struct breakdown_segment segment = {0, 10, 1u << BREAKDOWN_COMPUTE};
 	struct report_bins bins;
 
-	(void)state;
 	report_bins_init(&bins, 1, REPORT_BINS_MAX);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(bins.taker.begin(bins.taker.taker, &lane, 1), 0);
@@ -69,13 +63,12 @@ static void bins_begin_again_with_the_file(void **state)
 	report_bins_done(&bins);
 }
 
-static void many_lanes_share_the_bins(void **state)
+TEST_CASE(many_lanes_share_the_bins)
 {
 	static struct timeline_lane lanes[1000];
 	const struct steps_process process = {.first_ns = 5, .last_ns = 5};
 	struct report_bins bins;
 
-	(void)state;
 	for (int i = 0; i < 1000; i++)
 		lanes[i] = (struct timeline_lane){.process_id = i, .process = &process};
 	report_bins_init(&bins, REPORT_BINS_LANE_MAX, REPORT_BINS_MAX);
@@ -104,10 +97,9 @@ static void read_detail(struct stage *s, size_t events, uint64_t has, struct rep
 		0);
 }
 
-static void all_kernels_are_there_when_they_fit(void **state)
+STAGE_CASE(all_kernels_are_there_when_they_fit)
 {
 	struct report_detail detail;
-	struct stage *s = *state;
 
 	scene_process(&s->scene, 2, 1);
 	scene_dispatch(&s->scene, s->gemm, 100, 200, 0);
@@ -132,11 +124,10 @@ static void all_kernels_are_there_when_they_fit(void **state)
 }
 
 /* In whatever order kernels come, a window that is cut has every kernel before its end. */
-static void a_cut_window_has_every_kernel_before_its_end(void **state)
+STAGE_CASE(a_cut_window_has_every_kernel_before_its_end)
 {
 	struct report_detail detail;
 	const struct report_window *window;
-	struct stage *s = *state;
 	size_t wanted = 0;
 
 	/* Without a period, or it would be the steps that are shown. */
@@ -158,10 +149,9 @@ static void a_cut_window_has_every_kernel_before_its_end(void **state)
 }
 
 /* More at one instant than there is room for: none of them, rather than some. */
-static void kernels_that_start_at_once_are_all_in_a_window_or_none(void **state)
+STAGE_CASE(kernels_that_start_at_once_are_all_in_a_window_or_none)
 {
 	struct report_detail detail;
-	struct stage *s = *state;
 
 	for (int i = 0; i < 50; i++)
 		scene_dispatch(&s->scene, s->gemm, 0, 10 + i, 0);
@@ -171,12 +161,11 @@ static void kernels_that_start_at_once_are_all_in_a_window_or_none(void **state)
 	report_detail_done(&detail);
 }
 
-static void the_longest_step_and_a_usual_one_are_shown(void **state)
+STAGE_CASE(the_longest_step_and_a_usual_one_are_shown)
 {
 	/* The first is longest, and warms up. */
 	static const int lengths[] = {900, 100, 110, 400, 105, 100};
 	struct report_detail detail;
-	struct stage *s = *state;
 	int64_t at = 0;
 
 	for (int i = 0; i < 6; i++) {
@@ -203,19 +192,4 @@ static void the_longest_step_and_a_usual_one_are_shown(void **state)
 	assert_true(detail.windows[1].is_place && !detail.windows[1].count);
 	assert_int_equal(detail.windows[1].from_ns, 1110);
 	report_detail_done(&detail);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bins_are_shares_of_their_time),
-		cmocka_unit_test(bins_begin_again_with_the_file),
-		cmocka_unit_test(many_lanes_share_the_bins),
-		STAGE_TEST(all_kernels_are_there_when_they_fit),
-		STAGE_TEST(a_cut_window_has_every_kernel_before_its_end),
-		STAGE_TEST(kernels_that_start_at_once_are_all_in_a_window_or_none),
-		STAGE_TEST(the_longest_step_and_a_usual_one_are_shown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

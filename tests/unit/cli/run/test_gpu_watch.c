@@ -1,10 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +10,8 @@
 #include <unistd.h>
 
 #include "cli/run/child/gpu_watch.h"
+#include "tests/lib/folder.h"
+#include "tests/lib/test.h"
 
 /* Later than every period. */
 #define LOOK_NS 100000000000ull
@@ -60,14 +56,12 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	struct fixture *f = *state;
-	char command[128];
 
 	for (size_t i = 0; i < f->children; i++) {
 		kill(f->child[i], SIGKILL);
 		waitpid(f->child[i], NULL, 0);
 	}
-	snprintf(command, sizeof(command), "rm -rf %s", f->folder);
-	assert_int_equal(system(command), 0);
+	assert_int_equal(folder_remove(f->folder), 0);
 	free(f);
 	return 0;
 }
@@ -121,9 +115,10 @@ static void look(struct fixture *f)
 	gpu_watch_run(&f->watch, f->now_ns);
 }
 
-static void a_process_without_the_shim_is_counted_once_and_named(void **state)
+#define CASE(claim) TEST_CASE_WITH(claim, set_up, tear_down, struct fixture *f)
+
+CASE(a_process_without_the_shim_is_counted_once_and_named)
 {
-	struct fixture *f = *state;
 	pid_t pid = start(f, true, false, "A=b");
 
 	for (int i = 0; i < 4; i++)
@@ -134,20 +129,16 @@ static void a_process_without_the_shim_is_counted_once_and_named(void **state)
 	assert_non_null(strstr(f->watch.named[0].why, "not in its environment"));
 }
 
-static void a_process_with_the_shim_is_not_counted(void **state)
+CASE(a_process_with_the_shim_is_not_counted)
 {
-	struct fixture *f = *state;
-
 	(void)start(f, true, true, NULL);
 	for (int i = 0; i < 4; i++)
 		look(f);
 	assert_int_equal(f->watch.unseen, 0);
 }
 
-static void a_process_that_may_yet_load_the_shim_is_counted_at_the_next_scan(void **state)
+CASE(a_process_that_may_yet_load_the_shim_is_counted_at_the_next_scan)
 {
-	struct fixture *f = *state;
-
 	(void)start(f, true, false, "HSA_TOOLS_LIB=/usr/lib/librtl-shim.so");
 	look(f);
 	look(f);
@@ -158,10 +149,8 @@ static void a_process_that_may_yet_load_the_shim_is_counted_at_the_next_scan(voi
 }
 
 /* The list is of the whole machine, and its names may be those of another pid namespace. */
-static void a_process_of_another_user_or_without_the_device_is_not_counted(void **state)
+CASE(a_process_of_another_user_or_without_the_device_is_not_counted)
 {
-	struct fixture *f = *state;
-
 	(void)start(f, false, false, "A=b");
 	list_pid(f, 1);
 	list_pid(f, getppid());
@@ -171,9 +160,8 @@ static void a_process_of_another_user_or_without_the_device_is_not_counted(void 
 	assert_int_equal(f->watch.unseen, 0);
 }
 
-static void a_process_that_has_ended_is_not_counted(void **state)
+CASE(a_process_that_has_ended_is_not_counted)
 {
-	struct fixture *f = *state;
 	pid_t pid = start(f, true, false, "A=b");
 
 	f->children = 0;
@@ -185,9 +173,8 @@ static void a_process_that_has_ended_is_not_counted(void **state)
 }
 
 /* The driver may take seconds to end it: its memory is gone then, and the device still open. */
-static void a_process_without_memory_is_not_counted(void **state)
+CASE(a_process_without_memory_is_not_counted)
 {
-	struct fixture *f = *state;
 	char command[256], path[160], stat[64];
 	FILE *file;
 
@@ -213,10 +200,8 @@ static void a_process_without_memory_is_not_counted(void **state)
 	assert_int_equal(f->watch.unseen, 0);
 }
 
-static void processes_beyond_those_named_are_counted(void **state)
+CASE(processes_beyond_those_named_are_counted)
 {
-	struct fixture *f = *state;
-
 	for (size_t i = 0; i < GPU_WATCH_NAMED_MAX + 2; i++)
 		(void)start(f, true, false, "A=b");
 	for (int i = 0; i < 4; i++)
@@ -224,9 +209,8 @@ static void processes_beyond_those_named_are_counted(void **state)
 	assert_int_equal(f->watch.unseen, GPU_WATCH_NAMED_MAX + 2);
 }
 
-static void scans_become_rare_and_stop_without_a_driver(void **state)
+CASE(scans_become_rare_and_stop_without_a_driver)
 {
-	struct fixture *f = *state;
 	int last = 0;
 
 	for (int i = 0; i < 12; i++) {
@@ -242,21 +226,4 @@ static void scans_become_rare_and_stop_without_a_driver(void **state)
 	gpu_watch_init(&f->watch, &f->place, getpid());
 	look(f);
 	assert_int_equal(gpu_watch_wait_ms(&f->watch, f->now_ns), -1);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(a_process_without_the_shim_is_counted_once_and_named),
-		TEST(a_process_with_the_shim_is_not_counted),
-		TEST(a_process_that_may_yet_load_the_shim_is_counted_at_the_next_scan),
-		TEST(a_process_of_another_user_or_without_the_device_is_not_counted),
-		TEST(a_process_that_has_ended_is_not_counted),
-		TEST(a_process_without_memory_is_not_counted),
-		TEST(processes_beyond_those_named_are_counted),
-		TEST(scans_become_rare_and_stop_without_a_driver),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "cli/run/job/job_environment.h"
 #include "proto/base/cleanup.h"
+#include "tests/lib/test.h"
 
 static int clear_environment(void **state)
 {
@@ -45,12 +40,13 @@ static void assert_ends(const char *text, const char *end)
 	assert_string_equal(text + strlen(text) - strlen(end), end);
 }
 
-static void variables_of_the_user_are_kept(void **state)
+#define CASE(claim) TEST_CASE_BETWEEN(claim, clear_environment, NULL)
+
+CASE(variables_of_the_user_are_kept)
 {
 	struct jobenv_params params = {.shim = "/lib/s.so", .softgpu = "/soft"};
 	struct jobenv env;
 
-	(void)state;
 	setenv("HSA_TOOLS_LIB", "/a.so /b.so", 1);
 	setenv("LD_PRELOAD", "/c.so", 1);
 	setenv("LD_LIBRARY_PATH", "/d:/e", 1);
@@ -63,12 +59,11 @@ static void variables_of_the_user_are_kept(void **state)
 	jobenv_done(&env);
 }
 
-static void nested_runs_add_nothing_twice(void **state)
+CASE(nested_runs_add_nothing_twice)
 {
 	struct jobenv_params params = {.shim = "/lib/s.so", .softgpu = "/soft"};
 	struct jobenv env, again;
 
-	(void)state;
 	assert_int_equal(jobenv_init(&env, &params), 0);
 	apply(&env);
 	assert_int_equal(jobenv_init(&again, &params), 0);
@@ -79,12 +74,11 @@ static void nested_runs_add_nothing_twice(void **state)
 	jobenv_done(&env);
 }
 
-static void a_library_of_a_similar_name_is_not_ours(void **state)
+CASE(a_library_of_a_similar_name_is_not_ours)
 {
 	struct jobenv_params params = {.shim = "/lib/s.so"};
 	struct jobenv env;
 
-	(void)state;
 	setenv("LD_PRELOAD", "/lib/s.so.1 /x/lib/s.so", 1);
 	setenv("HSA_TOOLS_LIB", "/lib/s.so.1", 1);
 	assert_int_equal(jobenv_init(&env, &params), 0);
@@ -93,12 +87,11 @@ static void a_library_of_a_similar_name_is_not_ours(void **state)
 	jobenv_done(&env);
 }
 
-static void copies_of_another_installation_are_left_out(void **state)
+CASE(copies_of_another_installation_are_left_out)
 {
 	struct jobenv_params params = {.shim = "/new/librtl-shim.so"};
 	struct jobenv env;
 
-	(void)state;
 	setenv("LD_PRELOAD", "/old/librtl-shim.so:/a.so librtl-calls.so:/new/librtl-calls.so", 1);
 	setenv("HSA_TOOLS_LIB", "\"/o ld/librtl-shim.so\" /a.so librtl-shim.so", 1);
 	assert_int_equal(jobenv_init(&env, &params), 0);
@@ -113,12 +106,11 @@ static void copies_of_another_installation_are_left_out(void **state)
 	jobenv_done(&env);
 }
 
-static void a_path_with_spaces_is_quoted_or_left_out(void **state)
+CASE(a_path_with_spaces_is_quoted_or_left_out)
 {
 	struct jobenv_params params = {.shim = "/my libs/a\"b\\c.so"};
 	struct jobenv env;
 
-	(void)state;
 	assert_int_equal(jobenv_init(&env, &params), 0);
 	assert_string_equal(value_of(&env, "HSA_TOOLS_LIB"), "\"/my libs/a\\\"b\\\\c.so\"");
 	assert_true(jobenv_tools_list_has(value_of(&env, "HSA_TOOLS_LIB"), params.shim));
@@ -127,26 +119,24 @@ static void a_path_with_spaces_is_quoted_or_left_out(void **state)
 	jobenv_done(&env);
 }
 
-static void an_unrecorded_job_gets_the_software_gpu_alone(void **state)
+CASE(an_unrecorded_job_gets_the_software_gpu_alone)
 {
 	struct jobenv_params params = {.socket = "/s", .job = "j", .softgpu = "/soft"};
 	struct jobenv env;
 
-	(void)state;
 	assert_int_equal(jobenv_init(&env, &params), 0);
 	assert_int_equal(env.count, 1);
 	assert_string_equal(value_of(&env, "LD_LIBRARY_PATH"), "/soft");
 	jobenv_done(&env);
 }
 
-static void the_output_of_this_run_is_not_the_jobs(void **state)
+CASE(the_output_of_this_run_is_not_the_jobs)
 {
 	struct jobenv_params params = {.shim = "/lib/s.so"};
 	struct spawn_env given;
 	bool has_tools = false;
 	struct jobenv env;
 
-	(void)state;
 	setenv("RTL_OUTPUT", "x.db", 1);
 	assert_int_equal(jobenv_init(&env, &params), 0);
 	assert_int_equal(spawn_env_init(&given, JOBENV_SETTINGS_MAX), 0);
@@ -160,7 +150,7 @@ static void the_output_of_this_run_is_not_the_jobs(void **state)
 	jobenv_done(&env);
 }
 
-static void quoting_is_safe_for_a_shell(void **state)
+TEST_CASE(quoting_is_safe_for_a_shell)
 {
 	static const char *const texts[][2] = {
 		{"/usr/lib/a.so", "/usr/lib/a.so"},
@@ -172,7 +162,6 @@ static void quoting_is_safe_for_a_shell(void **state)
 		{"a\nb", "'a\nb'"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		CLEANUP(free_p) char *quoted = jobenv_quote(texts[i][0]);
 
@@ -180,9 +169,8 @@ static void quoting_is_safe_for_a_shell(void **state)
 	}
 }
 
-static void tools_are_split_as_rocr_does(void **state)
+TEST_CASE(tools_are_split_as_rocr_does)
 {
-	(void)state;
 	assert_true(jobenv_tools_list_has("  a   b", "b"));
 	assert_true(jobenv_tools_list_has("\"a b\" c", "a b"));
 	assert_true(jobenv_tools_list_has("a\\ b", "a b"));
@@ -190,23 +178,4 @@ static void tools_are_split_as_rocr_does(void **state)
 	assert_false(jobenv_tools_list_has("", "a"));
 	assert_false(jobenv_tools_list_has("\"open", "a"));
 	assert_true(jobenv_tools_list_has("end\\", "end\\"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(variables_of_the_user_are_kept, clear_environment),
-		cmocka_unit_test_setup(nested_runs_add_nothing_twice, clear_environment),
-		cmocka_unit_test_setup(a_library_of_a_similar_name_is_not_ours, clear_environment),
-		cmocka_unit_test_setup(
-			copies_of_another_installation_are_left_out, clear_environment),
-		cmocka_unit_test_setup(a_path_with_spaces_is_quoted_or_left_out, clear_environment),
-		cmocka_unit_test_setup(
-			an_unrecorded_job_gets_the_software_gpu_alone, clear_environment),
-		cmocka_unit_test_setup(the_output_of_this_run_is_not_the_jobs, clear_environment),
-		cmocka_unit_test(quoting_is_safe_for_a_shell),
-		cmocka_unit_test(tools_are_split_as_rocr_does),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

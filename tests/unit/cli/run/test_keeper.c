@@ -3,12 +3,6 @@
  * rtl run as the manager of its collector, where the kernel has no room, and where another process
  * writes to it without end. epoll_ctl() and recvmsg() are ours (see CMakeLists.txt).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -18,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/run/collector/supervisor.h"
+#include "tests/lib/test.h"
 
 #define MESSAGES_MAX 64u
 
@@ -120,7 +115,7 @@ static int make_listener(struct sockaddr_un *ret, socklen_t *ret_bytes)
 }
 
 /* No other collector is started for its file, and no client waits on a socket that only we hold. */
-static void a_collector_whose_end_cannot_be_watched_is_not_replaced(void **state)
+TEST_CASE(a_collector_whose_end_cannot_be_watched_is_not_replaced)
 {
 	struct run_collector collector;
 	struct sockaddr_un address;
@@ -128,7 +123,6 @@ static void a_collector_whose_end_cannot_be_watched_is_not_replaced(void **state
 	int listen_fd = make_listener(&address, &bytes);
 	int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), r;
 
-	(void)state;
 	make(&collector, listen_fd);
 	has_no_room = true;
 	r = run_keeper_spawn(&collector);
@@ -142,11 +136,10 @@ static void a_collector_whose_end_cannot_be_watched_is_not_replaced(void **state
 	done(&collector);
 }
 
-static void a_flood_of_messages_is_read_in_batches(void **state)
+TEST_CASE(a_flood_of_messages_is_read_in_batches)
 {
 	struct run_collector collector;
 
-	(void)state;
 	make(&collector, -1);
 	messages = 0;
 	assert_false(run_keeper_serve(&collector));
@@ -155,12 +148,11 @@ static void a_flood_of_messages_is_read_in_batches(void **state)
 }
 
 /* Also while only the end is waited for. */
-static void a_descriptor_that_is_taken_back_is_closed(void **state)
+TEST_CASE(a_descriptor_that_is_taken_back_is_closed)
 {
 	struct run_collector collector;
 	int recorder;
 
-	(void)state;
 	make(&collector, -1);
 	assert_int_not_equal(run_keeper_notify_fd(&collector), -1);
 	messages = 0;
@@ -177,14 +169,8 @@ static void a_descriptor_that_is_taken_back_is_closed(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_collector_whose_end_cannot_be_watched_is_not_replaced),
-		cmocka_unit_test(a_flood_of_messages_is_read_in_batches),
-		cmocka_unit_test(a_descriptor_that_is_taken_back_is_closed),
-	};
-
 	(void)argv;
 	if (argc > 1)
 		return collect();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

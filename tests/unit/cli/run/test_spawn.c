@@ -1,12 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Programs that are started on our memory, and the environment they are given. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -17,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/run/job/spawn.h"
+#include "tests/lib/test.h"
 
 static int count(const struct spawn_env *env, const char *entry)
 {
@@ -28,13 +22,12 @@ static int count(const struct spawn_env *env, const char *entry)
 	return n;
 }
 
-static void a_variable_that_is_set_is_in_the_environment_once(void **state)
+TEST_CASE(a_variable_that_is_set_is_in_the_environment_once)
 {
 	char first[] = "TWICE=1", second[] = "TWICE=2", other[] = "TWICES=3";
 	char *ours[] = {first, other, second, NULL}, **kept = environ;
 	struct spawn_env env;
 
-	(void)state;
 	environ = ours;
 	assert_int_equal(spawn_env_init(&env, 2), 0);
 	assert_int_equal(count(&env, "TWICE"), 3);
@@ -55,11 +48,10 @@ static void a_variable_that_is_set_is_in_the_environment_once(void **state)
 	environ = kept;
 }
 
-static void variables_beyond_the_room_are_refused(void **state)
+TEST_CASE(variables_beyond_the_room_are_refused)
 {
 	struct spawn_env env;
 
-	(void)state;
 	assert_int_equal(spawn_env_init(&env, 1), 0);
 	assert_int_equal(spawn_env_put(&env, "SPAWN_TEST_A", "1"), 0);
 	assert_int_equal(spawn_env_put(&env, "SPAWN_TEST_B", "2"), -ENOMEM);
@@ -109,14 +101,13 @@ static int status_of(const char *program)
 	return WEXITSTATUS(status);
 }
 
-static void a_spawned_child_does_not_change_its_parent(void **state)
+TEST_CASE(a_spawned_child_does_not_change_its_parent)
 {
 	char before[4096], after[4096];
 	struct rlimit limit, limit_after;
 	sigset_t mask, mask_after;
 	struct sigaction action;
 
-	(void)state;
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGUSR2);
 	assert_int_equal(sigprocmask(SIG_SETMASK, &mask, NULL), 0);
@@ -135,21 +126,8 @@ static void a_spawned_child_does_not_change_its_parent(void **state)
 	assert_string_equal(after, before);
 }
 
-static void a_command_that_is_no_program_has_its_error(void **state)
+TEST_CASE(a_command_that_is_no_program_has_its_error)
 {
-	(void)state;
 	assert_int_equal(status_of("/"), 100 + EACCES);
 	assert_int_equal(status_of("/nowhere"), 100 + ENOENT);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_variable_that_is_set_is_in_the_environment_once),
-		cmocka_unit_test(variables_beyond_the_room_are_refused),
-		cmocka_unit_test(a_spawned_child_does_not_change_its_parent),
-		cmocka_unit_test(a_command_that_is_no_program_has_its_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

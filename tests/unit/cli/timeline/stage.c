@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "tests/unit/cli/timeline/stage.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
 #include <inttypes.h>
+
+#include "tests/lib/test.h"
 
 void stage_begin(struct stage *s)
 {

@@ -19,8 +19,8 @@ struct stage {
 	int64_t gemm, ring, half, some, copy;
 };
 
-/* A test whose state is a stage that has begun, and is ended behind it. */
-#define STAGE_TEST(name) cmocka_unit_test_setup_teardown(name, stage_setup, stage_teardown)
+/* A test that has a stage as s, which has begun and is ended behind it. */
+#define STAGE_CASE(claim) TEST_CASE_WITH(claim, stage_setup, stage_teardown, struct stage *s)
 int stage_setup(void **state);
 int stage_teardown(void **state);
 

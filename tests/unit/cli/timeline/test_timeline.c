@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Figures by hand, and the cases of which AORTA and TraceLens make something else. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/lib/test.h"
 #include "tests/unit/cli/timeline/stage.h"
 
 static void check_causes(const struct breakdown_row *r, const uint64_t expected[BREAKDOWN_CAUSES])
@@ -23,10 +18,8 @@ static void check_causes(const struct breakdown_row *r, const uint64_t expected[
 }
 
 /* AORTA keys what is active by the stream's name: it has 4 here, and not 10. */
-static void what_runs_twice_at_once_counts_once(void **state)
+STAGE_CASE(what_runs_twice_at_once_counts_once)
 {
-	struct stage *s = *state;
-
 	scene_dispatch(&s->scene, s->gemm, 0, 10, 0);
 	scene_dispatch(&s->scene, s->gemm, 2, 4, 0);
 	stage_ask(s);
@@ -36,10 +29,8 @@ static void what_runs_twice_at_once_counts_once(void **state)
 }
 
 /* AORTA leaves trailing idle time out as soon as there was a gap before: 3, and not 93. */
-static void trailing_idle_time_is_idle_time(void **state)
+STAGE_CASE(trailing_idle_time_is_idle_time)
 {
-	struct stage *s = *state;
-
 	scene_range(&s->scene, 1, "step 0", 0, 100);
 	scene_dispatch(&s->scene, s->gemm, 0, 5, 0);
 	scene_dispatch(&s->scene, s->gemm, 8, 10, 1);
@@ -49,10 +40,9 @@ static void trailing_idle_time_is_idle_time(void **state)
 }
 
 /* AORTA's ratio is of the computation; that all communication is hidden is the other one's. */
-static void overlap_has_both_denominators(void **state)
+STAGE_CASE(overlap_has_both_denominators)
 {
 	const struct breakdown_row *r;
-	struct stage *s = *state;
 
 	scene_dispatch(&s->scene, s->gemm, 0, 100, 0);
 	scene_dispatch(&s->scene, s->ring, 20, 30, 0);
@@ -67,10 +57,9 @@ static void overlap_has_both_denominators(void **state)
 }
 
 /* compute_allreduce is overlap; the time of the all-reduce is another figure. */
-static void collectives_are_told_apart(void **state)
+STAGE_CASE(collectives_are_told_apart)
 {
 	const struct breakdown_row *r;
-	struct stage *s = *state;
 
 	scene_dispatch(&s->scene, s->gemm, 0, 10, 0);
 	scene_dispatch(&s->scene, s->ring, 5, 25, 0);
@@ -89,10 +78,8 @@ static void collectives_are_told_apart(void **state)
 }
 
 /* TraceLens's pftrace reports add the overlap of each kernel: -10 would be exposed. */
-static void concurrent_computation_hides_once(void **state)
+STAGE_CASE(concurrent_computation_hides_once)
 {
-	struct stage *s = *state;
-
 	for (int i = 0; i < 3; i++)
 		scene_dispatch(&s->scene, s->gemm, 0, 10, 0);
 	scene_dispatch(&s->scene, s->ring, 0, 10, 0);
@@ -101,10 +88,8 @@ static void concurrent_computation_hides_once(void **state)
 	assert_int_equal(stage_row(s, 0, 0)->with_communication_ns, 10);
 }
 
-static void what_computation_hides_first_communication_hides_next(void **state)
+STAGE_CASE(what_computation_hides_first_communication_hides_next)
 {
-	struct stage *s = *state;
-
 	scene_dispatch(&s->scene, s->gemm, 0, 10, 0);
 	scene_dispatch(&s->scene, s->ring, 5, 20, 0);
 	scene_dispatch(&s->scene, s->copy, 8, 15, 0);
@@ -117,10 +102,8 @@ static void what_computation_hides_first_communication_hides_next(void **state)
 }
 
 /* TraceLens folds all GPUs of a trace into one: nothing would be idle. */
-static void each_gpu_of_a_rank_has_its_own_line(void **state)
+STAGE_CASE(each_gpu_of_a_rank_has_its_own_line)
 {
-	struct stage *s = *state;
-
 	scene_dispatch(&s->scene, s->gemm, 0, 50, 0);
 	scene_dispatch(&s->scene, scene_shape(&s->scene, 1, 3, 2, scene_kernel(&s->scene, "k")), 50,
 		100, 0);
@@ -136,10 +119,8 @@ static void each_gpu_of_a_rank_has_its_own_line(void **state)
 	stage_check(stage_row(s, 0, 0), 100, 50, 0, 0, 50);
 }
 
-static void what_takes_no_time_neither_works_nor_ends_a_gap(void **state)
+STAGE_CASE(what_takes_no_time_neither_works_nor_ends_a_gap)
 {
-	struct stage *s = *state;
-
 	scene_dispatch(&s->scene, s->gemm, 0, 10, 0);
 	scene_dispatch(&s->scene, s->ring, 15, 15, 0);
 	scene_dispatch(&s->scene, s->gemm, 16000, 16010, 15000);
@@ -150,10 +131,8 @@ static void what_takes_no_time_neither_works_nor_ends_a_gap(void **state)
 	assert_int_equal(stage_row(s, 0, 0)->communication_ns, 0);
 }
 
-static void micro_idle_times_are_below_the_threshold(void **state)
+STAGE_CASE(micro_idle_times_are_below_the_threshold)
 {
-	struct stage *s = *state;
-
 	scene_dispatch(&s->scene, s->gemm, 0, 1, 0);
 	scene_dispatch(&s->scene, s->gemm, 10000, 10001, 0); /* 9,999 */
 	scene_dispatch(&s->scene, s->gemm, 20001, 20002, 0); /* 10,000 */
@@ -169,10 +148,8 @@ static void micro_idle_times_are_below_the_threshold(void **state)
 }
 
 /* A gap is of the class of its whole length, in each of the steps in which it lies. */
-static void a_gap_over_two_steps_is_one_gap(void **state)
+STAGE_CASE(a_gap_over_two_steps_is_one_gap)
 {
-	struct stage *s = *state;
-
 	scene_range(&s->scene, 1, "step 0", 0, 16000);
 	scene_range(&s->scene, 1, "step 1", 16000, 30000);
 	scene_dispatch(&s->scene, s->gemm, 0, 10000, 0);
@@ -187,7 +164,7 @@ static void a_gap_over_two_steps_is_one_gap(void **state)
 	assert_int_equal(stage_row(s, 0, 1)->cause_ns[BREAKDOWN_LAUNCH], 4000);
 }
 
-static void idle_time_has_its_cause(void **state)
+TEST_CASE(idle_time_has_its_cause)
 {
 	static const uint64_t with_calls[BREAKDOWN_CAUSES] = {[BREAKDOWN_HOST_LATE] = 40000,
 		[BREAKDOWN_SYNCHRONISATION] = 30000,
@@ -200,7 +177,6 @@ static void idle_time_has_its_cause(void **state)
 		[BREAKDOWN_DEPENDENCY] = 50000,
 		[BREAKDOWN_UNKNOWN] = 5000};
 
-	(void)state;
 	for (int has_calls = 0; has_calls < 2; has_calls++) {
 		struct stage s;
 
@@ -229,7 +205,7 @@ static void idle_time_has_its_cause(void **state)
 
 /* On another queue, submitted at 150 us, and held back to 330: the host is late only before that.
  */
-static void queues_that_are_not_empty_are_held_back(void **state)
+STAGE_CASE(queues_that_are_not_empty_are_held_back)
 {
 	static const uint64_t causes[BREAKDOWN_CAUSES] = {
 		/* 100 to 150; of the second gap, 200 to 300, nothing. */
@@ -238,7 +214,6 @@ static void queues_that_are_not_empty_are_held_back(void **state)
 		[BREAKDOWN_DEPENDENCY] = 140000,
 		/* 310 to 330: as long as it takes to begin. */
 		[BREAKDOWN_LAUNCH] = 20000};
-	struct stage *s = *state;
 
 	scene_dispatch(&s->scene, s->gemm, 0, 100000, 0);
 	scene_dispatch(&s->scene, s->gemm, 190000, 200000, 180000);
@@ -250,11 +225,10 @@ static void queues_that_are_not_empty_are_held_back(void **state)
 }
 
 /* It ends where the host is asked about: synchronisation counts only while nothing is queued. */
-static void a_wait_for_work_that_is_held_back_is_no_synchronisation(void **state)
+STAGE_CASE(a_wait_for_work_that_is_held_back_is_no_synchronisation)
 {
 	static const uint64_t causes[BREAKDOWN_CAUSES] = {
 		[BREAKDOWN_SYNCHRONISATION] = 40000, [BREAKDOWN_DEPENDENCY] = 60000};
-	struct stage *s = *state;
 
 	scene_sql(&s->scene, "UPDATE rtl_process SET mode = 'hip'");
 	scene_call(&s->scene, 1, 1, "hipDeviceSynchronize", 50000, 195000, 0);
@@ -266,10 +240,9 @@ static void a_wait_for_work_that_is_held_back_is_no_synchronisation(void **state
 }
 
 /* With more gaps than the buffer holds, the first ones keep the causes seen so far. */
-static void a_kernel_that_waits_through_many_gaps_explains_only_the_last_ones(void **state)
+STAGE_CASE(a_kernel_that_waits_through_many_gaps_explains_only_the_last_ones)
 {
 	enum { GAPS = BREAKDOWN_GAPS_HELD + 44, SETTLED = BREAKDOWN_GAPS_HELD / 2 };
-	struct stage *s = *state;
 
 	for (int64_t i = 0; i <= GAPS; i++)
 		scene_dispatch(&s->scene, s->gemm, i * 100000, i * 100000 + 50000, i * 100000);
@@ -283,23 +256,6 @@ static void a_kernel_that_waits_through_many_gaps_explains_only_the_last_ones(vo
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		STAGE_TEST(what_runs_twice_at_once_counts_once),
-		STAGE_TEST(trailing_idle_time_is_idle_time),
-		STAGE_TEST(overlap_has_both_denominators),
-		STAGE_TEST(collectives_are_told_apart),
-		STAGE_TEST(concurrent_computation_hides_once),
-		STAGE_TEST(what_computation_hides_first_communication_hides_next),
-		STAGE_TEST(each_gpu_of_a_rank_has_its_own_line),
-		STAGE_TEST(what_takes_no_time_neither_works_nor_ends_a_gap),
-		STAGE_TEST(micro_idle_times_are_below_the_threshold),
-		STAGE_TEST(a_gap_over_two_steps_is_one_gap),
-		cmocka_unit_test(idle_time_has_its_cause),
-		STAGE_TEST(queues_that_are_not_empty_are_held_back),
-		STAGE_TEST(a_wait_for_work_that_is_held_back_is_no_synchronisation),
-		STAGE_TEST(a_kernel_that_waits_through_many_gaps_explains_only_the_last_ones),
-	};
-
 	unsetenv("RTL_CATEGORIES");
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: MIT
 /* What is missing, how lanes are identified, and how many there are. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/lib/test.h"
 #include "tests/unit/cli/timeline/stage.h"
 
 /* Steps are those of the markers, though one record of the second is missing. */
-static void a_dropped_record_moves_nothing(void **state)
+STAGE_CASE(a_dropped_record_moves_nothing)
 {
-	struct stage *s = *state;
-
 	for (int64_t i = 0; i < 3; i++) {
 		char text[16];
 
@@ -38,10 +31,8 @@ static void a_dropped_record_moves_nothing(void **state)
 	assert_int_equal(s->timeline->outside_ns, 20);
 }
 
-static void untimed_kernels_are_counted_where_they_were_submitted(void **state)
+STAGE_CASE(untimed_kernels_are_counted_where_they_were_submitted)
 {
-	struct stage *s = *state;
-
 	scene_range(&s->scene, 1, "step 5", 0, 100);
 	scene_range(&s->scene, 1, "step 6", 100, 200);
 	scene_dispatch(&s->scene, s->gemm, 0, 50, 0);
@@ -64,11 +55,10 @@ static void untimed_kernels_are_counted_where_they_were_submitted(void **state)
 }
 
 /* The second rank's clock is an hour ahead: its figures are the first one's. */
-static void ranks_have_their_own_time(void **state)
+STAGE_CASE(ranks_have_their_own_time)
 {
 	static const int64_t offset = 3600000000000;
 	struct breakdown_row a, b;
-	struct stage *s = *state;
 
 	scene_process(&s->scene, 2, 1);
 	for (int64_t p = 1; p <= 2; p++) {
@@ -90,10 +80,9 @@ static void ranks_have_their_own_time(void **state)
 }
 
 /* Numbers of calls are of their process: the same one is another operation on each rank. */
-static void equal_ids_of_two_ranks_never_mix(void **state)
+STAGE_CASE(equal_ids_of_two_ranks_never_mix)
 {
 	static const char *const ops[] = {"ncclAllReduce", "ncclReduceScatter"};
-	struct stage *s = *state;
 
 	scene_process(&s->scene, 2, 1);
 	for (int64_t p = 1; p <= 2; p++) {
@@ -119,10 +108,8 @@ static void equal_ids_of_two_ranks_never_mix(void **state)
 	assert_int_equal(stage_row(s, 1, 0)->stream_ns[BREAKDOWN_COMMUNICATION], 40);
 }
 
-static void a_group_of_several_is_communication(void **state)
+STAGE_CASE(a_group_of_several_is_communication)
 {
-	struct stage *s = *state;
-
 	scene_call(&s->scene, 1, 1, "ncclAllReduce", 0, 1, 0);
 	scene_call(&s->scene, 1, 2, "ncclReduceScatter", 1, 2, 0);
 	scene_call(&s->scene, 1, 3, "ncclGroupEnd", 2, 9, 0);
@@ -135,10 +122,8 @@ static void a_group_of_several_is_communication(void **state)
 	assert_int_equal(stage_row(s, 0, 0)->stream_ns[BREAKDOWN_COMMUNICATION], 10);
 }
 
-static void copies_belong_to_the_gpus_that_compute(void **state)
+STAGE_CASE(copies_belong_to_the_gpus_that_compute)
 {
-	struct stage *s = *state;
-
 	scene_process(&s->scene, 2, 1);
 	scene_dispatch(&s->scene, s->gemm, 0, 10, 0);
 	scene_copy(&s->scene, 1, 0, 5, 20, 30, 0);	    /* to a GPU it does not compute on */
@@ -151,12 +136,11 @@ static void copies_belong_to_the_gpus_that_compute(void **state)
 	stage_check(stage_row(s, 1, 0), 20, 0, 0, 20, 0);
 }
 
-static void nothing_and_one_kernel_are_sensible(void **state)
+TEST_CASE(nothing_and_one_kernel_are_sensible)
 {
 	char *reading;
 	struct stage s;
 
-	(void)state;
 	stage_begin(&s);
 	stage_ask(&s);
 	assert_int_equal(s.timeline->lane_count, 0);
@@ -174,10 +158,8 @@ static void nothing_and_one_kernel_are_sensible(void **state)
 	stage_end(&s);
 }
 
-static void a_thousand_ranks_are_in_order(void **state)
+STAGE_CASE(a_thousand_ranks_are_in_order)
 {
-	struct stage *s = *state;
-
 	scene_sql(&s->scene,
 		"WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) "
 		"INSERT INTO rtl_process (id, session_id, pid, start_ns, rank, boot_id, uid, "
@@ -208,14 +190,13 @@ static int by_name(const void *a, const void *b)
 	       (x->segment.start_ns < y->segment.start_ns);
 }
 
-static void segments_say_what_was_under_way(void **state)
+STAGE_CASE(segments_say_what_was_under_way)
 {
 	static const unsigned compute = 1u << BREAKDOWN_COMPUTE, ring = 1u << BREAKDOWN_ALLREDUCE;
 	const struct timeline_segment expected[] = {{0, {0, 5, compute}},
 		{0, {5, 10, compute | ring}}, {0, {10, 15, ring}}, {0, {15, 20, compute | ring}},
 		{1, {20, 25, ring}}, {1, {30, 40, 1u << BREAKDOWN_COPY}}};
 	const struct timeline_lane *lane;
-	struct stage *s = *state;
 
 	scene_range(&s->scene, 1, "step 0", 0, 2);
 	scene_range(&s->scene, 1, "step 1", 2, 40);
@@ -238,11 +219,10 @@ static void segments_say_what_was_under_way(void **state)
 	assert_int_equal(stage_row(s, 0, 1)->active_segments, 2);
 }
 
-static void bad_rules_and_patterns_are_refused(void **state)
+STAGE_CASE(bad_rules_and_patterns_are_refused)
 {
 	char error[QUERY_ERROR_BYTES];
 	struct trace *none = NULL;
-	struct stage *s = *state;
 
 	scene_dispatch(&s->scene, s->gemm, 7, 9, 3);
 	stage_ask(s);
@@ -282,10 +262,8 @@ static void refuse(struct stage *s, const char *part)
 }
 
 /* The whole run is shown instead, with a note, unless the user named these steps. */
-static void more_rows_than_fit_are_the_run(void **state)
+STAGE_CASE(more_rows_than_fit_are_the_run)
 {
-	struct stage *s = *state;
-
 	add_marks(s, TIMELINE_ROWS_MAX + 1);
 	stage_ask(s);
 	assert_int_equal(s->timeline->steps->source, STEPS_WHOLE);
@@ -305,10 +283,8 @@ static void more_rows_than_fit_are_the_run(void **state)
 
 /* Also for steps that were not named: one queue's steps are those of the process on all its
  * GPUs. */
-static void more_inferred_rows_than_fit_are_the_run(void **state)
+STAGE_CASE(more_inferred_rows_than_fit_are_the_run)
 {
-	struct stage *s = *state;
-
 	scene_sql(&s->scene,
 		"WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 56999) "
 		"INSERT INTO rtl_dispatch (shape_id, seq, start, duration, submit) SELECT CASE i "
@@ -334,10 +310,8 @@ static void more_inferred_rows_than_fit_are_the_run(void **state)
 }
 
 /* The number of steps kept is bounded, so that memory suffices. */
-static void more_steps_than_are_kept_are_the_run(void **state)
+STAGE_CASE(more_steps_than_are_kept_are_the_run)
 {
-	struct stage *s = *state;
-
 	add_marks(s, STEPS_MAX + 1);
 	stage_ask(s);
 	assert_string_equal(s->timeline->steps->line,
@@ -362,10 +336,9 @@ static void add_paced(struct stage *s, int64_t count, int64_t period_ns)
 }
 
 /* rtl summary's reason counts what is between the steps; the sums of ranks do not. */
-static void what_is_between_steps_has_its_own_share(void **state)
+STAGE_CASE(what_is_between_steps_has_its_own_share)
 {
 	char *reading;
-	struct stage *s = *state;
 
 	add_paced(s, 4, 1000);
 	stage_ask(s);
@@ -379,14 +352,13 @@ static void what_is_between_steps_has_its_own_share(void **state)
 }
 
 /* The reason of rtl summary is about the steps without the first, unless there is no other. */
-static void a_process_that_works_only_in_the_first_step_has_a_time(void **state)
+TEST_CASE(a_process_that_works_only_in_the_first_step_has_a_time)
 {
 	static const struct {
 		bool in_first, in_second;
 		uint64_t wall_ns, compute_ns;
 	} cases[] = {{true, true, 50, 50}, {true, false, 390, 360}, {false, false, 40, 30}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct stage s;
 
@@ -410,10 +382,9 @@ static void a_process_that_works_only_in_the_first_step_has_a_time(void **state)
 }
 
 /* Kernels of 25 us, queued ahead, with 15 us between them. */
-static void kernels_that_are_slow_to_begin_are_not_called_short(void **state)
+STAGE_CASE(kernels_that_are_slow_to_begin_are_not_called_short)
 {
 	char *reading;
-	struct stage *s = *state;
 
 	for (int64_t i = 0; i < 100; i++)
 		scene_dispatch(&s->scene, s->gemm, 1000 + i * 40000, 26000 + i * 40000, 0);
@@ -438,7 +409,7 @@ static char *show(const struct stage *s)
 }
 
 /* A loader that takes as long as the step: whatever the largest part of that is, and if none is. */
-static void idle_time_of_a_loader_between_steps_is_shown_for_any_largest_part(void **state)
+TEST_CASE(idle_time_of_a_loader_between_steps_is_shown_for_any_largest_part)
 {
 	static const char rest[] = "; of all the time GPUs idle 45 %, 96 % of that: nothing was "
 				   "submitted (--mode hip records what the host did meanwhile)";
@@ -448,7 +419,6 @@ static void idle_time_of_a_loader_between_steps_is_shown_for_any_largest_part(vo
 		"communication is 49 % of the steps, 100 % of it exposed: 49 % of the steps",
 		"copies that nothing hides are 49 % of the steps"};
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(parts) / sizeof(*parts); n++) {
 		char text[256], *reading;
 		struct stage s;
@@ -479,9 +449,8 @@ static void idle_time_of_a_loader_between_steps_is_shown_for_any_largest_part(vo
 }
 
 /* Neither has any time then: not what was asked for, and not what lies outside of it. */
-static void time_outside_of_steps_is_shown_if_there_is_any(void **state)
+STAGE_CASE(time_outside_of_steps_is_shown_if_there_is_any)
 {
-	struct stage *s = *state;
 	char *text;
 
 	add_paced(s, 4, 1000);
@@ -498,13 +467,12 @@ static void time_outside_of_steps_is_shown_if_there_is_any(void **state)
 }
 
 /* Seven steps of 20 us, of which number 3 takes 40 us, and number 5 computes for a longer time. */
-static void steps_that_look_alike_share_a_row_of_the_longest(void **state)
+STAGE_CASE(steps_that_look_alike_share_a_row_of_the_longest)
 {
 	struct timeline_show with = {.format = RENDER_TABLE};
 	char *text = NULL;
 	size_t bytes;
 	FILE *to;
-	struct stage *s = *state;
 
 	for (int64_t i = 0, at = 0; i < 7; i++) {
 		int64_t length = i == 3 ? 40000 : 20000;
@@ -535,28 +503,6 @@ static void steps_that_look_alike_share_a_row_of_the_longest(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		STAGE_TEST(a_dropped_record_moves_nothing),
-		STAGE_TEST(untimed_kernels_are_counted_where_they_were_submitted),
-		STAGE_TEST(ranks_have_their_own_time),
-		STAGE_TEST(equal_ids_of_two_ranks_never_mix),
-		STAGE_TEST(a_group_of_several_is_communication),
-		STAGE_TEST(copies_belong_to_the_gpus_that_compute),
-		cmocka_unit_test(nothing_and_one_kernel_are_sensible),
-		STAGE_TEST(a_thousand_ranks_are_in_order),
-		STAGE_TEST(segments_say_what_was_under_way),
-		STAGE_TEST(what_is_between_steps_has_its_own_share),
-		cmocka_unit_test(a_process_that_works_only_in_the_first_step_has_a_time),
-		STAGE_TEST(kernels_that_are_slow_to_begin_are_not_called_short),
-		cmocka_unit_test(idle_time_of_a_loader_between_steps_is_shown_for_any_largest_part),
-		STAGE_TEST(time_outside_of_steps_is_shown_if_there_is_any),
-		STAGE_TEST(steps_that_look_alike_share_a_row_of_the_longest),
-		STAGE_TEST(more_rows_than_fit_are_the_run),
-		STAGE_TEST(more_inferred_rows_than_fit_are_the_run),
-		STAGE_TEST(more_steps_than_are_kept_are_the_run),
-		STAGE_TEST(bad_rules_and_patterns_are_refused),
-	};
-
 	unsetenv("RTL_CATEGORIES");
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Random sessions: every figure against a count of ticks, in any order of insertion. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/trace/sort_buffer.h"
 #include "cli/timeline/timeline.h"
+#include "tests/lib/test.h"
 #include "tests/unit/cli/trace/scene.h"
 
 #define TICKS	4000
@@ -176,12 +171,11 @@ static int compare(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-static void every_figure_is_a_count_of_ticks_in_any_order(void **state)
+TEST_CASE(every_figure_is_a_count_of_ticks_in_any_order)
 {
 	struct event events[EVENTS];
 	int64_t cuts[STEPS * 2];
 
-	(void)state;
 	for (seed = 1; seed < (getenv("RTL_TEST_LONG") ? 400 : 7); seed++) {
 		uint64_t round = seed;
 		struct timeline *one, *other;
@@ -217,13 +211,12 @@ static void every_figure_is_a_count_of_ticks_in_any_order(void **state)
 }
 
 /* More out of order than is held back: the same answer, from a sort. */
-static void a_file_in_reverse_gives_the_same(void **state)
+TEST_CASE(a_file_in_reverse_gives_the_same)
 {
 	static const char *const orders[] = {"n", "-n", "n * 7919 %% 150001"};
 	struct timeline_options options = {.micro_idle_ns = 20};
 	struct breakdown_row rows[3];
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		char error[QUERY_ERROR_BYTES], sql[512];
 		struct timeline *timeline = NULL;
@@ -256,13 +249,12 @@ static void a_file_in_reverse_gives_the_same(void **state)
 }
 
 /* The buffer alone: what it lets by is in order, and what comes too late is said. */
-static void an_event_too_late_for_the_buffer_makes_the_times_inexact(void **state)
+TEST_CASE(an_event_too_late_for_the_buffer_makes_the_times_inexact)
 {
 	struct breakdown_row outside = {0};
 	struct breakdown breakdown = {.outside = &outside};
 	struct reorder reorder;
 
-	(void)state;
 	breakdown_begin(&breakdown, 0);
 	reorder_init(&reorder, 64);
 	for (int64_t i = 0; i < 200; i++) {
@@ -283,13 +275,12 @@ static void an_event_too_late_for_the_buffer_makes_the_times_inexact(void **stat
 }
 
 /* Like a lane whose dispatches have no times: the buffer never held an event. */
-static void an_empty_sort_buffer_passes_nothing_on(void **state)
+TEST_CASE(an_empty_sort_buffer_passes_nothing_on)
 {
 	struct breakdown_row outside = {0};
 	struct breakdown breakdown = {.outside = &outside};
 	struct reorder reorder;
 
-	(void)state;
 	breakdown_begin(&breakdown, 0);
 	reorder_init(&reorder, 64);
 	assert_int_equal(reorder_flush(&reorder, &breakdown), 0);
@@ -301,13 +292,6 @@ static void an_empty_sort_buffer_passes_nothing_on(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_figure_is_a_count_of_ticks_in_any_order),
-		cmocka_unit_test(a_file_in_reverse_gives_the_same),
-		cmocka_unit_test(an_event_too_late_for_the_buffer_makes_the_times_inexact),
-		cmocka_unit_test(an_empty_sort_buffer_passes_nothing_on),
-	};
-
 	unsetenv("RTL_CATEGORIES");
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tests/unit/cli/trace/scene.h"
 
-#include <setjmp.h>
 #include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 
 #include <glob.h>
 #include <stdio.h>
@@ -13,6 +10,7 @@
 #include <unistd.h>
 
 #include "proto/names/schema.h"
+#include "tests/lib/test.h"
 
 void scene_sql(struct scene *scene, const char *format, ...)
 {

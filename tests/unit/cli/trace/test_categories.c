@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/lib/test.h"
 #include "tests/unit/cli/trace/scene.h"
 
 struct expected {
@@ -90,7 +85,7 @@ static void check(const struct category *category, const struct expected *expect
 			category ? category->collective : "");
 }
 
-static void every_kernel_has_the_category_of_its_first_rule(void **state)
+TEST_CASE(every_kernel_has_the_category_of_its_first_rule)
 {
 	struct query_rows *rows = NULL;
 	const struct trace *trace;
@@ -98,7 +93,6 @@ static void every_kernel_has_the_category_of_its_first_rule(void **state)
 	struct scene scene;
 	int64_t ids[NAMES];
 
-	(void)state;
 	scene_begin(&scene);
 	for (size_t i = 0; i < NAMES; i++)
 		ids[i] = scene_kernel(&scene, names[i].name);
@@ -125,13 +119,12 @@ static void every_kernel_has_the_category_of_its_first_rule(void **state)
 	scene_end(&scene, &query);
 }
 
-static void a_file_without_rules_has_the_built_in_ones(void **state)
+TEST_CASE(a_file_without_rules_has_the_built_in_ones)
 {
 	struct query *query;
 	struct scene scene;
 	int64_t id;
 
-	(void)state;
 	scene_begin_older(&scene, 7);
 	id = scene_kernel(&scene, names[0].name);
 	query = scene_open(&scene);
@@ -139,13 +132,12 @@ static void a_file_without_rules_has_the_built_in_ones(void **state)
 	scene_end(&scene, &query);
 }
 
-static void the_rules_of_the_file_decide(void **state)
+TEST_CASE(the_rules_of_the_file_decide)
 {
 	struct query *query;
 	struct scene scene;
 	int64_t id;
 
-	(void)state;
 	scene_begin(&scene);
 	id = scene_kernel(&scene, "Cijk_Ailk");
 	scene_sql(&scene, "INSERT INTO rtl_category VALUES (-1, 'mine', NULL, 'cijk*', 'user')");
@@ -167,7 +159,7 @@ static const char *write_rules(const struct scene *scene, const char *text)
 	return path;
 }
 
-static void a_user_s_rules_come_first(void **state)
+TEST_CASE(a_user_s_rules_come_first)
 {
 	static const char rules[] = "# mine\n"
 				    "\n"
@@ -187,7 +179,6 @@ static void a_user_s_rules_come_first(void **state)
 	struct scene scene;
 	const char *path;
 
-	(void)state;
 	scene_begin(&scene);
 	path = write_rules(&scene, rules);
 	query = scene_open(&scene);
@@ -208,7 +199,7 @@ static void a_user_s_rules_come_first(void **state)
 	scene_end(&scene, &query);
 }
 
-static void a_bad_line_is_one_clear_error(void **state)
+TEST_CASE(a_bad_line_is_one_clear_error)
 {
 	static const struct {
 		const char *text, *words;
@@ -227,7 +218,6 @@ static void a_bad_line_is_one_clear_error(void **state)
 	const char *path = "";
 	char *longest;
 
-	(void)state;
 	scene_begin(&scene);
 	query = scene_open(&scene);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
@@ -253,14 +243,6 @@ static void a_bad_line_is_one_clear_error(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_kernel_has_the_category_of_its_first_rule),
-		cmocka_unit_test(a_file_without_rules_has_the_built_in_ones),
-		cmocka_unit_test(the_rules_of_the_file_decide),
-		cmocka_unit_test(a_user_s_rules_come_first),
-		cmocka_unit_test(a_bad_line_is_one_clear_error),
-	};
-
 	unsetenv("RTL_CATEGORIES");
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
 #include <errno.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "cli/trace/kernels/percentiles.h"
+#include "tests/lib/test.h"
 
 static int compare(const void *a, const void *b)
 {
@@ -57,7 +52,7 @@ static void check(size_t count, size_t lists, uint64_t range, struct durations_r
 	free(sorted);
 }
 
-static void percentiles_are_those_of_a_sort(void **state)
+TEST_CASE(percentiles_are_those_of_a_sort)
 {
 	static const size_t counts[] = {
 		1, 2, 3, 19, 20, 21, 99, 100, 101, 511, 512, 513, 9000, 100003};
@@ -65,21 +60,19 @@ static void percentiles_are_those_of_a_sort(void **state)
 		UINT64_C(1) << 32, (UINT64_C(1) << 32) + 2, UINT64_C(1) << 36};
 	struct durations_room room = {0};
 
-	(void)state;
 	for (size_t c = 0; c < sizeof(counts) / sizeof(*counts); c++)
 		for (size_t r = 0; r < sizeof(ranges) / sizeof(*ranges); r++)
 			check(counts[c], 1 + (c + r) % 3, ranges[r], &room);
 	durations_room_done(&room);
 }
 
-static void no_durations_have_no_percentiles(void **state)
+TEST_CASE(no_durations_have_no_percentiles)
 {
 	struct durations none = {0};
 	const struct durations *const all[] = {&none};
 	struct durations_room room = {0};
 	struct durations_percentiles p;
 
-	(void)state;
 	assert_int_equal(durations_of(all, 1, &room, &p), -ENODATA);
 	assert_int_equal(durations_of(NULL, 0, &room, &p), -ENODATA);
 	/* A damaged file's. */
@@ -88,14 +81,4 @@ static void no_durations_have_no_percentiles(void **state)
 	assert_int_equal(p.p50_ns, 0);
 	durations_done(&none);
 	durations_room_done(&room);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(percentiles_are_those_of_a_sort),
-		cmocka_unit_test(no_durations_have_no_percentiles),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
-
-#include <stdint.h>
-
 #include "cli/trace/kernels/leaders.h"
+#include "tests/lib/test.h"
 
 /* Processes of rank 0, in the order of their attempts; the place of the one that leads, -1: none.
  */
@@ -33,9 +27,8 @@ static int leading(struct leader *at, size_t count)
 		leading(at_, sizeof(at_) / sizeof(at_[0]));                                        \
 	})
 
-static void a_rank_is_the_process_with_steps(void **state)
+TEST_CASE(a_rank_is_the_process_with_steps)
 {
-	(void)state;
 	assert_int_equal(LEADING({.kernels = 9, .kernel_ns = 9, .has_collectives = true},
 				 {.kernels = 1, .kernel_ns = 1, .has_steps = true},
 				 {.kernels = 9, .kernel_ns = 9, .has_collectives = true}),
@@ -47,9 +40,8 @@ static void a_rank_is_the_process_with_steps(void **state)
 		1);
 }
 
-static void without_steps_the_leader_is_the_process_with_collectives(void **state)
+TEST_CASE(without_steps_the_leader_is_the_process_with_collectives)
 {
-	(void)state;
 	assert_int_equal(LEADING({.kernels = 1, .kernel_ns = 1, .has_collectives = true},
 				 {.kernels = 9, .kernel_ns = 9}),
 		0);
@@ -58,9 +50,8 @@ static void without_steps_the_leader_is_the_process_with_collectives(void **stat
 		1);
 }
 
-static void without_steps_and_collectives_the_leader_has_most_kernel_time(void **state)
+TEST_CASE(without_steps_and_collectives_the_leader_has_most_kernel_time)
 {
-	(void)state;
 	assert_int_equal(LEADING({.kernels = 1, .kernel_ns = 3}, {.kernels = 9, .kernel_ns = 7},
 				 {.kernels = 99, .kernel_ns = 5}),
 		1);
@@ -72,13 +63,12 @@ static void without_steps_and_collectives_the_leader_has_most_kernel_time(void *
 	assert_int_equal(LEADING({.kernels = 0, .has_steps = true}, {.kernels = 0}), -1);
 }
 
-static void processes_without_a_rank_lead_where_no_rank_is_known(void **state)
+TEST_CASE(processes_without_a_rank_lead_where_no_rank_is_known)
 {
 	struct leader at[] = {{.rank = 4, .has_rank = true, .kernels = 1},
 		{.rank = 5, .has_rank = true, .kernels = 1}, {.kernels = 9, .kernel_ns = 9}};
 	struct leaders leaders = {.at = at, .count = 3};
 
-	(void)state;
 	leaders_choose(&leaders);
 	assert_true(at[0].leads && at[1].leads && !at[2].leads);
 	/* Ranks that launch others and dispatch nothing are none. */
@@ -89,16 +79,4 @@ static void processes_without_a_rank_lead_where_no_rank_is_known(void **state)
 	at[0].kernels = at[1].kernels = 1;
 	leaders_choose(&leaders);
 	assert_true(at[0].leads && at[1].leads && at[2].leads);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_rank_is_the_process_with_steps),
-		cmocka_unit_test(without_steps_the_leader_is_the_process_with_collectives),
-		cmocka_unit_test(without_steps_and_collectives_the_leader_has_most_kernel_time),
-		cmocka_unit_test(processes_without_a_rank_lead_where_no_rank_is_known),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

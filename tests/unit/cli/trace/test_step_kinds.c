@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <string.h>
 
 #include "cli/trace/steps/step_kinds.h"
+#include "tests/lib/test.h"
 #include "tests/unit/cli/trace/scene.h"
 
 struct fixture {
@@ -63,13 +58,12 @@ static void end(struct fixture *f)
 	scene_end(&f->scene, &f->query);
 }
 
-static void steps_that_launch_the_same_are_of_one_kind(void **state)
+TEST_CASE(steps_that_launch_the_same_are_of_one_kind)
 {
 	struct fixture f;
 	int64_t shapes[3];
 	char text[32];
 
-	(void)state;
 	begin(&f);
 	for (int i = 0; i < 3; i++)
 		shapes[i] =
@@ -94,12 +88,11 @@ static void steps_that_launch_the_same_are_of_one_kind(void **state)
 	end(&f);
 }
 
-static void batches_of_another_size_are_of_another_kind(void **state)
+TEST_CASE(batches_of_another_size_are_of_another_kind)
 {
 	struct fixture f;
 	int64_t kernel, shapes[2];
 
-	(void)state;
 	begin(&f);
 	kernel = scene_kernel(&f.scene, "gemm");
 	shapes[0] = shape(&f, kernel, 64);
@@ -117,12 +110,11 @@ static void batches_of_another_size_are_of_another_kind(void **state)
 }
 
 /* Sequences of any length: each step has a grid of its own. */
-static void where_every_grid_differs_names_tell(void **state)
+TEST_CASE(where_every_grid_differs_names_tell)
 {
 	struct fixture f;
 	int64_t train, eval;
 
-	(void)state;
 	begin(&f);
 	train = scene_kernel(&f.scene, "train");
 	eval = scene_kernel(&f.scene, "eval");
@@ -137,12 +129,11 @@ static void where_every_grid_differs_names_tell(void **state)
 	end(&f);
 }
 
-static void where_no_two_steps_are_alike_there_is_one_kind(void **state)
+TEST_CASE(where_no_two_steps_are_alike_there_is_one_kind)
 {
 	struct fixture f;
 	char name[16];
 
-	(void)state;
 	begin(&f);
 	for (int i = 0; i < 12; i++) {
 		int64_t own;
@@ -155,16 +146,4 @@ static void where_no_two_steps_are_alike_there_is_one_kind(void **state)
 	assert_int_equal(f.kinds->count, 1);
 	assert_int_equal(f.kinds->at[0].steps, 12);
 	end(&f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(steps_that_launch_the_same_are_of_one_kind),
-		cmocka_unit_test(batches_of_another_size_are_of_another_kind),
-		cmocka_unit_test(where_every_grid_differs_names_tell),
-		cmocka_unit_test(where_no_two_steps_are_alike_there_is_one_kind),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/trace/steps/period.h"
 #include "cli/trace/steps/steps.h"
+#include "tests/lib/test.h"
 #include "tests/unit/cli/trace/scene.h"
 
 static struct steps *ask(struct scene *scene, struct query *query, const char *regex)
@@ -35,14 +30,13 @@ static void check_step(
 }
 
 /* The host runs ahead: step 7 begins on the GPU when it has done what step 6 submitted. */
-static void a_step_is_when_the_gpu_does_it(void **state)
+TEST_CASE(a_step_is_when_the_gpu_does_it)
 {
 	struct query *query;
 	struct steps *steps;
 	struct scene scene;
 	int64_t k, shape;
 
-	(void)state;
 	scene_begin(&scene);
 	scene_process(&scene, 1, 0);
 	k = scene_kernel(&scene, "k");
@@ -72,13 +66,12 @@ static void a_step_is_when_the_gpu_does_it(void **state)
 	scene_end(&scene, &query);
 }
 
-static void marks_and_open_ranges_last_until_the_next(void **state)
+TEST_CASE(marks_and_open_ranges_last_until_the_next)
 {
 	struct query *query;
 	struct steps *steps;
 	struct scene scene;
 
-	(void)state;
 	scene_begin(&scene);
 	scene_process(&scene, 1, 0);
 	scene_process(&scene, 2, 1);
@@ -106,14 +99,13 @@ static void marks_and_open_ranges_last_until_the_next(void **state)
 	scene_end(&scene, &query);
 }
 
-static void bad_patterns_are_one_line(void **state)
+TEST_CASE(bad_patterns_are_one_line)
 {
 	char error[QUERY_ERROR_BYTES];
 	struct steps *steps = NULL;
 	struct query *query;
 	struct scene scene;
 
-	(void)state;
 	scene_begin(&scene);
 	query = scene_open(&scene);
 	assert_int_equal(steps_new(scene_trace(&scene, query), "(", error, &steps), -EINVAL);
@@ -154,14 +146,13 @@ static size_t put_step(struct period_item *items, size_t at, int64_t *now)
 
 #define STEP_KERNELS (5 + 4 * LAYERS)
 
-static void a_step_is_found_and_not_its_layers(void **state)
+TEST_CASE(a_step_is_found_and_not_its_layers)
 {
 	static struct period_item items[STEP_KERNELS * 40];
 	struct period period;
 	int64_t now = 0;
 	size_t n = 0;
 
-	(void)state;
 	for (int i = 0; i < 40; i++)
 		n = put_step(items, n, &now);
 	assert_int_equal(period_find(items, n, &period), 0);
@@ -174,14 +165,13 @@ static void a_step_is_found_and_not_its_layers(void **state)
 	assert_int_equal(period.first_kernel_id, 7);
 }
 
-static void a_dropped_record_and_a_stray_one_do_not_hide_it(void **state)
+TEST_CASE(a_dropped_record_and_a_stray_one_do_not_hide_it)
 {
 	static struct period_item items[STEP_KERNELS * 40];
 	struct period period;
 	int64_t now = 0;
 	size_t n = 0;
 
-	(void)state;
 	for (int i = 0; i < 40; i++)
 		n = put_step(items, n, &now);
 	memmove(items + 700, items + 701, (n - 701) * sizeof(*items));
@@ -193,13 +183,12 @@ static void a_dropped_record_and_a_stray_one_do_not_hide_it(void **state)
 	assert_int_equal(period.first_kernel_id, 7);
 }
 
-static void what_does_not_repeat_has_no_period(void **state)
+TEST_CASE(what_does_not_repeat_has_no_period)
 {
 	static struct period_item items[5000];
 	uint64_t random = 7;
 	struct period period;
 
-	(void)state;
 	for (size_t i = 0; i < 5000; i++) {
 		random = random * 6364136223846793005u + 1442695040888963407u;
 		items[i] = (struct period_item){
@@ -225,14 +214,13 @@ static void what_does_not_repeat_has_no_period(void **state)
 }
 
 /* One lane of the database stands for all: each process begins its steps with the same kernel. */
-static void without_markers_steps_are_inferred(void **state)
+TEST_CASE(without_markers_steps_are_inferred)
 {
 	struct query *query;
 	struct steps *steps;
 	struct scene scene;
 	int64_t kernels[5];
 
-	(void)state;
 	scene_begin(&scene);
 	for (int k = 0; k < 5; k++) {
 		char name[16];
@@ -267,14 +255,13 @@ static void without_markers_steps_are_inferred(void **state)
 
 /* The kernel that begins a step runs on another queue as well, and the steps of its own take turns.
  */
-static void a_step_begins_on_any_queue_of_the_gpu(void **state)
+TEST_CASE(a_step_begins_on_any_queue_of_the_gpu)
 {
 	struct query *query;
 	struct steps *steps;
 	struct scene scene;
 	int64_t kernels[5], shapes[2][5], other_gpu;
 
-	(void)state;
 	scene_begin(&scene);
 	scene_process(&scene, 1, 0);
 	for (int k = 0; k < 5; k++) {
@@ -306,7 +293,7 @@ static void a_step_begins_on_any_queue_of_the_gpu(void **state)
 
 /* Two threads submit to queues of their own, now one first, now the other: then the queue with most
  * of the kernels tells, and what the other one has of the same kernel begins nothing. */
-static void without_an_order_between_queues_one_queue_tells(void **state)
+TEST_CASE(without_an_order_between_queues_one_queue_tells)
 {
 	struct query *query;
 	struct steps *steps;
@@ -314,7 +301,6 @@ static void without_an_order_between_queues_one_queue_tells(void **state)
 	int64_t shapes[5], beside = 0;
 	uint32_t random = 1;
 
-	(void)state;
 	scene_begin(&scene);
 	scene_process(&scene, 1, 0);
 	for (int k = 0; k < 5; k++) {
@@ -346,14 +332,13 @@ static void without_an_order_between_queues_one_queue_tells(void **state)
 }
 
 /* Short loops have many of them. */
-static void more_than_20000_steps_are_steps(void **state)
+TEST_CASE(more_than_20000_steps_are_steps)
 {
 	struct query *query;
 	struct steps *steps;
 	struct scene scene;
 	int64_t shapes[3];
 
-	(void)state;
 	scene_begin(&scene);
 	scene_process(&scene, 1, 0);
 	for (int k = 0; k < 3; k++) {
@@ -372,22 +357,4 @@ static void more_than_20000_steps_are_steps(void **state)
 	assert_int_equal(steps->step_count, 20500);
 	steps_free_p(&steps);
 	scene_end(&scene, &query);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_step_is_when_the_gpu_does_it),
-		cmocka_unit_test(marks_and_open_ranges_last_until_the_next),
-		cmocka_unit_test(bad_patterns_are_one_line),
-		cmocka_unit_test(a_step_is_found_and_not_its_layers),
-		cmocka_unit_test(a_dropped_record_and_a_stray_one_do_not_hide_it),
-		cmocka_unit_test(what_does_not_repeat_has_no_period),
-		cmocka_unit_test(without_markers_steps_are_inferred),
-		cmocka_unit_test(a_step_begins_on_any_queue_of_the_gpu),
-		cmocka_unit_test(without_an_order_between_queues_one_queue_tells),
-		cmocka_unit_test(more_than_20000_steps_are_steps),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

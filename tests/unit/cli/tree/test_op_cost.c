@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "cli/tree/gpu_peak.h"
+#include "tests/lib/test.h"
 
 #define HALF "[\"c10::Half\", \"c10::Half\", \"c10::Half\", \"\", \"\"]"
 
@@ -28,9 +23,8 @@ static void check_none(const char *name, const char *shapes, const char *inputs)
 	assert_false(op_cost(name, shapes, HALF, inputs, &cost));
 }
 
-static void products_multiply_and_add_once_for_each_element_of_three_sides(void **state)
+TEST_CASE(products_multiply_and_add_once_for_each_element_of_three_sides)
 {
-	(void)state;
 	check("aten::mm", "[[2, 3], [3, 5]]", HALF, NULL, 2 * 2 * 3 * 5, 2 * (6 + 15 + 10));
 	check("aten::addmm", "[[5], [2, 3], [3, 5], [], []]", HALF, NULL, 60 + 10,
 		2 * (6 + 15 + 10 + 5));
@@ -47,14 +41,13 @@ static void products_multiply_and_add_once_for_each_element_of_three_sides(void 
 	check("aten::mm", "[[2, 3], [3, 5]]", NULL, NULL, 60, -1);
 }
 
-static void attention_is_two_products_and_half_of_them_with_a_causal_mask(void **state)
+TEST_CASE(attention_is_two_products_and_half_of_them_with_a_causal_mask)
 {
 	static const char shapes[] = "[[2, 4, 8, 16], [2, 2, 8, 16], [2, 2, 8, 32], [], []]";
 	static const char swapped[] = "[[2, 8, 4, 16], [2, 8, 2, 16], [2, 8, 2, 32], [], [], []]";
 	double flops = 2.0 * (2 * 4 * 8 * 8) * (16 + 32);
 	double bytes = 2.0 * 2 * (4 * 8 * (16 + 32) + 2 * 8 * (16 + 32));
 
-	(void)state;
 	check("aten::_scaled_dot_product_flash_attention", shapes, HALF,
 		"[\"\", \"\", \"\", \"0.\", \"False\"]", flops, bytes);
 	check("aten::_scaled_dot_product_flash_attention", shapes, HALF,
@@ -76,7 +69,7 @@ static void attention_is_two_products_and_half_of_them_with_a_causal_mask(void *
 		2.0 * (3 * 2 * 8 * 4 * 16 + 4 * 2 * 8 * 2 * 16));
 }
 
-static void convolutions_multiply_each_weight_with_each_place_of_the_output(void **state)
+TEST_CASE(convolutions_multiply_each_weight_with_each_place_of_the_output)
 {
 	static const char inputs[] =
 		"[\"\", \"\", \"\", \"[2, 2]\", \"[1]\", \"[1, 1]\", \"False\", \"[0, 0]\", \"1\"]";
@@ -84,7 +77,6 @@ static void convolutions_multiply_each_weight_with_each_place_of_the_output(void
 		"[\"\", \"\", \"\", \"[2, 2]\", \"[1]\", \"[1, 1]\", \"True\", \"[1, 1]\", \"1\"]";
 	double out = 2 * 5 * 4 * 4; /* (8 + 2 - 2 - 1) / 2 + 1 */
 
-	(void)state;
 	check("aten::convolution", "[[2, 3, 8, 8], [5, 3, 3, 3], [], [], [], []]", HALF, inputs,
 		2 * out * 27, 2 * (2 * 3 * 64 + 5 * 27 + out));
 	check("aten::convolution", "[[2, 3, 8, 8], [5, 3, 3, 3], [5], [], [], []]", HALF, inputs,
@@ -101,14 +93,13 @@ static void convolutions_multiply_each_weight_with_each_place_of_the_output(void
 		"\"1\"]");
 }
 
-static void a_backward_convolution_counts_the_gradients_that_are_wanted(void **state)
+TEST_CASE(a_backward_convolution_counts_the_gradients_that_are_wanted)
 {
 	static const char shapes[] =
 		"[[2, 5, 4, 4], [2, 3, 8, 8], [5, 3, 3, 3], [], [], [], [], [], [], [], []]";
 	static const char types[] = "[\"float\", \"float\", \"float\"]";
 	double pass = 2.0 * (2 * 5 * 16) * 27, sides = 2 * 5 * 16 + 2 * 3 * 64 + 5 * 27;
 
-	(void)state;
 #define BACKWARD(mask)                                                                             \
 	"[\"\", \"\", \"\", \"[5]\", \"[2, 2]\", \"[1, 1]\", \"[1, 1]\", \"False\", \"[0, 0]\", "  \
 	"\"1\", \"" mask "\"]"
@@ -120,14 +111,13 @@ static void a_backward_convolution_counts_the_gradients_that_are_wanted(void **s
 		4 * (160 + 5));
 }
 
-static void what_is_no_shape_of_such_an_operation_has_no_cost(void **state)
+TEST_CASE(what_is_no_shape_of_such_an_operation_has_no_cost)
 {
 	static const char *const shapes[] = {"", "{", "[]", "{}", "7", "[[2, 3]]",
 		"[[2, 3], [4, 5]]", "[[2, -3], [-3, 5]]", "[[2, 3.5], [3.5, 5]]", "[[2], [3]]",
 		"[\"2, 3\", \"3, 5\"]", "[[[2], 3], [3, 5]]", "[[1, 2, 3, 4, 5, 6, 7, 8, 9], [1]]",
 		"[[2, 3], [99999999999999999999, 5]]", "[null, null]"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
 		check_none("aten::mm", shapes[i], NULL);
 		check_none("aten::convolution", shapes[i], "[]");
@@ -138,9 +128,8 @@ static void what_is_no_shape_of_such_an_operation_has_no_cost(void **state)
 	check_none("aten::relu", "[[2, 3], [3, 5]]", NULL);
 }
 
-static void names_and_kernels_tell_the_category(void **state)
+TEST_CASE(names_and_kernels_tell_the_category)
 {
-	(void)state;
 	assert_string_equal(op_category("aten::mm"), "GEMM");
 	assert_string_equal(op_category("aten::miopen_batch_norm"), "NORM_fwd");
 	assert_string_equal(op_category("aten::native_layer_norm_backward"), "NORM_bwd");
@@ -155,7 +144,7 @@ static void names_and_kernels_tell_the_category(void **state)
 	assert_string_equal(op_category_of_kernel("my_elementwise"), "other");
 }
 
-static void the_peak_is_that_of_arithmetic_or_of_memory(void **state)
+TEST_CASE(the_peak_is_that_of_arithmetic_or_of_memory)
 {
 	const struct gpu_peak *peak = gpu_peak_find("AMD Instinct MI300X VF");
 	struct op_cost cost = {.flops = 1307.4e12,
@@ -164,7 +153,6 @@ static void the_peak_is_that_of_arithmetic_or_of_memory(void **state)
 		.has_precision = true,
 		.precision = OP_FP16};
 
-	(void)state;
 	assert_non_null(peak);
 	assert_float_equal(gpu_peak_least_ns(peak, &cost), 1e9, 1);
 	cost.bytes = 2 * 5300e9;
@@ -196,19 +184,4 @@ static void the_peak_is_that_of_arithmetic_or_of_memory(void **state)
 	cost.precision = OP_FP16;
 	assert_float_equal(gpu_peak_least_ns(gpu_peak_find("AMD Instinct MI100"), &cost), 5e8, 1);
 	assert_null(gpu_peak_find(NULL));
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(products_multiply_and_add_once_for_each_element_of_three_sides),
-		cmocka_unit_test(attention_is_two_products_and_half_of_them_with_a_causal_mask),
-		cmocka_unit_test(convolutions_multiply_each_weight_with_each_place_of_the_output),
-		cmocka_unit_test(a_backward_convolution_counts_the_gradients_that_are_wanted),
-		cmocka_unit_test(what_is_no_shape_of_such_an_operation_has_no_cost),
-		cmocka_unit_test(names_and_kernels_tell_the_category),
-		cmocka_unit_test(the_peak_is_that_of_arithmetic_or_of_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,12 +4,6 @@
  * is, sums follow the rows, and the removals of one user do not push those of another out. Costs
  * are SQLite's steps, which are the same on each machine.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +16,8 @@
 #include "proto/base/limits.h"
 #include "proto/names/schema.h"
 #include "proto/base/subordinate_uids.h"
+#include "tests/lib/sql.h"
+#include "tests/lib/test.h"
 
 #define UIDS   4u
 #define FEW    16u
@@ -41,16 +37,9 @@ static void sql(struct index *index, const char *text)
 	assert_int_equal(sqlite3_exec(index->db, text, NULL, NULL, NULL), SQLITE_OK);
 }
 
-static int64_t number(struct index *index, const char *text)
+static int64_t number(struct index *index, const char *sql)
 {
-	sqlite3_stmt *row;
-	int64_t n;
-
-	assert_int_equal(sqlite3_prepare_v2(index->db, text, -1, &row, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_step(row), SQLITE_ROW);
-	n = sqlite3_column_int64(row, 0);
-	sqlite3_finalize(row);
-	return n;
+	return sql_number_of(index->db, sql);
 }
 
 static void open_index(struct place *place)
@@ -192,9 +181,10 @@ static uint64_t steps_of_a_removal(struct index *index, unsigned n)
 	return steps;
 }
 
-static void a_removal_costs_the_same_whatever_there_is(void **state)
+#define CASE(claim) TEST_CASE_WITH(claim, setup, teardown, struct place *place)
+
+CASE(a_removal_costs_the_same_whatever_there_is)
 {
-	struct place *place = *state;
 	uint64_t few, many;
 
 	put_closed(place->index, FEW);
@@ -211,9 +201,9 @@ static void a_removal_costs_the_same_whatever_there_is(void **state)
 	assert_in_range(many, 1, 2 * few);
 }
 
-static void sums_of_a_long_history_are_read_in_one_pass(void **state)
+CASE(sums_of_a_long_history_are_read_in_one_pass)
 {
-	struct index *index = ((struct place *)*state)->index;
+	struct index *index = place->index;
 	struct sums sums = {0};
 	uint64_t steps = 0;
 
@@ -244,9 +234,9 @@ static uint64_t some_bytes(const char *database)
 	return strlen(database);
 }
 
-static void sums_go_along_with_the_rows(void **state)
+CASE(sums_go_along_with_the_rows)
 {
-	struct index *index = ((struct place *)*state)->index;
+	struct index *index = place->index;
 	struct sums sums = {0};
 
 	put_closed(index, FEW);
@@ -280,9 +270,9 @@ static void sums_go_along_with_the_rows(void **state)
 	check_sums(index);
 }
 
-static void what_is_not_weighed_is_weighed_in_parts(void **state)
+CASE(what_is_not_weighed_is_weighed_in_parts)
 {
-	struct index *index = ((struct place *)*state)->index;
+	struct index *index = place->index;
 	unsigned rounds = 1;
 	int r;
 
@@ -304,9 +294,9 @@ static void count_told(const struct index_removed *removed, void *data)
 }
 
 /* Thousands of one user's sessions come and go; the index remembers the few of another. */
-static void many_removals_of_one_user_push_out_only_that_users(void **state)
+CASE(many_removals_of_one_user_push_out_only_that_users)
 {
-	struct index *index = ((struct place *)*state)->index;
+	struct index *index = place->index;
 	unsigned told[UIDS] = {0};
 
 	put_removed(index, 1, 100);
@@ -342,9 +332,9 @@ static unsigned told_of(struct index *index, const char *database)
 }
 
 /* A nightly job, whose file has the same name each time: what went before was told before. */
-static void what_went_is_told_once(void **state)
+CASE(what_went_is_told_once)
 {
-	struct index *index = ((struct place *)*state)->index;
+	struct index *index = place->index;
 	const char *path = "/store/0/s-00000.db";
 
 	for (unsigned i = 0; i < 3; i++) {
@@ -357,9 +347,9 @@ static void what_went_is_told_once(void **state)
 }
 
 /* Open or closed, with its file it is over; what was set aside of it has a file. */
-static void a_session_whose_file_is_gone_counts_as_removed(void **state)
+CASE(a_session_whose_file_is_gone_counts_as_removed)
 {
-	struct index *index = ((struct place *)*state)->index;
+	struct index *index = place->index;
 
 	put_closed(index, FEW);
 	put(index, FEW, 0, 0);
@@ -391,9 +381,9 @@ static void expect_oldest(struct index *index, uid_t uid, const char *database)
 	free(closed.database);
 }
 
-static void the_oldest_is_closed_and_may_go(void **state)
+CASE(the_oldest_is_closed_and_may_go)
 {
-	struct index *index = ((struct place *)*state)->index;
+	struct index *index = place->index;
 	struct index_entry other = {
 		.database = "/store/0/s-00000.db", .name = "other", .start_realtime_ns = DAY_NS};
 
@@ -428,9 +418,8 @@ static void take_owned(const char *database, uid_t uid, void *data)
 	++*count;
 }
 
-static void what_its_owner_keeps_is_not_removed_by_others_and_stays_so_after_a_restart(void **state)
+CASE(what_its_owner_keeps_is_not_removed_by_others_and_stays_so_after_a_restart)
 {
-	struct place *place = *state;
 	struct index_owned owned = {0};
 	uint64_t bytes;
 	unsigned count, listed = 0;
@@ -470,9 +459,9 @@ static void what_its_owner_keeps_is_not_removed_by_others_and_stays_so_after_a_r
 	free(owned.database);
 }
 
-static void what_its_owner_removed_leaves_no_row(void **state)
+CASE(what_its_owner_removed_leaves_no_row)
 {
-	struct index *index = ((struct place *)*state)->index;
+	struct index *index = place->index;
 
 	put_closed(index, 2 * UIDS);
 	put_removed(index, 0, 3);
@@ -487,9 +476,8 @@ static void what_its_owner_removed_leaves_no_row(void **state)
 }
 
 /* Three of the four are one user's. */
-static void subordinate_uids_are_one_tenant(void **state)
+CASE(subordinate_uids_are_one_tenant)
 {
-	struct place *place = *state;
 	struct subuids *subuids = NULL;
 	struct sums sums = {0};
 	char path[128];
@@ -529,9 +517,9 @@ static void subordinate_uids_are_one_tenant(void **state)
 }
 
 /* For a session that is open, or that has a WAL beside its file, rtl ls reads the file. */
-static void what_rtl_ls_shows_is_of_a_closed_file(void **state)
+CASE(what_rtl_ls_shows_is_of_a_closed_file)
 {
-	struct index *index = ((struct place *)*state)->index;
+	struct index *index = place->index;
 	struct index_entry entry = {
 		.database = "/store/0/one.db",
 		.name = "one",
@@ -565,9 +553,8 @@ static void what_rtl_ls_shows_is_of_a_closed_file(void **state)
 }
 
 /* The index is as the first version left it. */
-static void an_older_index_goes_on(void **state)
+CASE(an_older_index_goes_on)
 {
-	struct place *place = *state;
 	struct sums sums = {0};
 
 	put_closed(place->index, FEW);
@@ -595,9 +582,8 @@ static void an_older_index_goes_on(void **state)
 }
 
 /* A session ended here before the index could be told that the store was moved. */
-static void what_was_put_since_the_store_was_moved_stays(void **state)
+CASE(what_was_put_since_the_store_was_moved_stays)
 {
-	struct place *place = *state;
 	char here[128];
 	struct index_entry entry = {.database = "/before/0/s.db", .name = "s"};
 
@@ -609,27 +595,4 @@ static void what_was_put_since_the_store_was_moved_stays(void **state)
 	assert_int_equal(index_settle(place->index), 0);
 	assert_int_equal(number(place->index, "SELECT count(*) FROM session"), 1);
 	assert_true(number(place->index, "SELECT end_realtime_ns FROM session") == DAY_NS);
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		T(a_removal_costs_the_same_whatever_there_is),
-		T(sums_of_a_long_history_are_read_in_one_pass),
-		T(sums_go_along_with_the_rows),
-		T(what_is_not_weighed_is_weighed_in_parts),
-		T(many_removals_of_one_user_push_out_only_that_users),
-		T(what_went_is_told_once),
-		T(a_session_whose_file_is_gone_counts_as_removed),
-		T(what_was_put_since_the_store_was_moved_stays),
-		T(the_oldest_is_closed_and_may_go),
-		T(what_its_owner_keeps_is_not_removed_by_others_and_stays_so_after_a_restart),
-		T(what_its_owner_removed_leaves_no_row),
-		T(subordinate_uids_are_one_tenant),
-		T(what_rtl_ls_shows_is_of_a_closed_file),
-		T(an_older_index_goes_on),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

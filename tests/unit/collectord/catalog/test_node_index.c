@@ -3,12 +3,6 @@
  * The index of a node is a copy of its tenants': it says what they say, costs nothing where nothing
  * has changed, forgets nothing of what went, and passes over a tenant whose index is held.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <glob.h>
 #include <stdio.h>
@@ -22,6 +16,8 @@
 #include "proto/base/limits.h"
 #include "proto/base/subordinate_uids.h"
 #include "proto/names/schema.h"
+#include "tests/lib/sql.h"
+#include "tests/lib/test.h"
 
 #define TENANTS 2u
 
@@ -120,14 +116,7 @@ static void take_away(struct place *place, unsigned uid, unsigned n)
 
 static int64_t number(const struct place *place, const char *sql)
 {
-	sqlite3_stmt *row;
-	int64_t n;
-
-	assert_int_equal(sqlite3_prepare_v2(place->db, sql, -1, &row, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_step(row), SQLITE_ROW);
-	n = sqlite3_column_int64(row, 0);
-	sqlite3_finalize(row);
-	return n;
+	return sql_number_of(place->db, sql);
 }
 
 static void copy_all(struct place *place)
@@ -136,9 +125,10 @@ static void copy_all(struct place *place)
 		assert_int_equal(node_index_copy(place->node, uid, ""), 0);
 }
 
-static void what_tenants_say_the_node_says_once(void **state)
+#define CASE(claim) TEST_CASE_WITH(claim, setup, teardown, struct place *place)
+
+CASE(what_tenants_say_the_node_says_once)
 {
-	struct place *place = *state;
 	int64_t version;
 
 	for (unsigned n = 0; n < 3; n++) {
@@ -162,10 +152,8 @@ static void what_tenants_say_the_node_says_once(void **state)
 	assert_int_equal(number(place, "PRAGMA data_version"), version);
 }
 
-static void of_one_database_nothing_else_is_copied(void **state)
+CASE(of_one_database_nothing_else_is_copied)
 {
-	struct place *place = *state;
-
 	put(place, 0, 1, NULL);
 	put(place, 0, 2, NULL);
 	copy_all(place);
@@ -184,9 +172,8 @@ static void of_one_database_nothing_else_is_copied(void **state)
 		number(place, "SELECT count(*) FROM session WHERE end_realtime_ns IS NULL"), 0);
 }
 
-static void what_goes_and_went_is_there_once(void **state)
+CASE(what_goes_and_went_is_there_once)
 {
-	struct place *place = *state;
 	char database[128];
 
 	put(place, 0, 1, "complete");
@@ -206,9 +193,8 @@ static void what_goes_and_went_is_there_once(void **state)
 }
 
 /* A tenant may hold its index for as long as it likes: the others are copied. */
-static void a_tenant_that_holds_its_index_is_passed_over(void **state)
+CASE(a_tenant_that_holds_its_index_is_passed_over)
 {
-	struct place *place = *state;
 	sqlite3 *held;
 
 	put(place, 0, 1, "complete");
@@ -224,10 +210,8 @@ static void a_tenant_that_holds_its_index_is_passed_over(void **state)
 }
 
 /* As an older rtl has left it: the history in the node's index becomes the tenant's. */
-static void a_new_index_takes_over_what_the_node_knew_of_its_tenant(void **state)
+CASE(a_new_index_takes_over_what_the_node_knew_of_its_tenant)
 {
-	struct place *place = *state;
-
 	put(place, 0, 1, "complete");
 	put(place, 0, 2, "complete");
 	put(place, 1, 1, "complete");
@@ -254,9 +238,8 @@ static void a_new_index_takes_over_what_the_node_knew_of_its_tenant(void **state
 }
 
 /* The copy and the tenant's index were both written for another folder. */
-static void a_store_that_was_moved_is_listed_once(void **state)
+CASE(a_store_that_was_moved_is_listed_once)
 {
-	struct place *place = *state;
 	char *moved = NULL;
 
 	put(place, 0, 1, "complete");
@@ -285,10 +268,8 @@ static void a_store_that_was_moved_is_listed_once(void **state)
 	assert_int_equal(number(place, "SELECT count(*) FROM removed"), 1);
 }
 
-static void one_that_was_taken_away_is_to_be_opened_anew(void **state)
+CASE(one_that_was_taken_away_is_to_be_opened_anew)
 {
-	struct place *place = *state;
-
 	put(place, 0, 1, "complete");
 	copy_all(place);
 	assert_int_equal(unlink(path_of(place, "index.db")), 0);
@@ -319,12 +300,11 @@ static int count_sessions(const char *path)
 }
 
 /* All uids are a container's within it, but not the sessions that they have outside. */
-static void a_new_index_of_a_container_takes_over_its_own_sessions_alone(void **state)
+CASE(a_new_index_of_a_container_takes_over_its_own_sessions_alone)
 {
 	static const char own[] = "INSERT INTO session (database, name, uid, tenant, "
 				  "start_realtime_ns, complete) VALUES ('own.db', 'own', 0, "
 				  "3221225473, 1, 1)";
-	struct place *place = *state;
 	struct subuids *one = subuids_of_one(0xc0000001u);
 	struct index *index = NULL;
 	bool is_new;
@@ -349,9 +329,8 @@ static void a_new_index_of_a_container_takes_over_its_own_sessions_alone(void **
 }
 
 /* The older version had no table of removed sessions. */
-static void a_new_index_takes_over_one_of_an_older_version(void **state)
+CASE(a_new_index_takes_over_one_of_an_older_version)
 {
-	struct place *place = *state;
 	char sql[512];
 
 	node_index_close(place->node);
@@ -378,10 +357,8 @@ static void a_new_index_takes_over_one_of_an_older_version(void **state)
 	assert_int_equal(number(place, "SELECT count(*) FROM session"), 1);
 }
 
-static void an_index_goes_with_its_last_session_and_comes_back_with_its_removals(void **state)
+CASE(an_index_goes_with_its_last_session_and_comes_back_with_its_removals)
 {
-	struct place *place = *state;
-
 	put(place, 0, 1, "complete");
 	put(place, 0, 2, "complete");
 	take_away(place, 0, 1);
@@ -403,9 +380,8 @@ static void an_index_goes_with_its_last_session_and_comes_back_with_its_removals
 	assert_int_equal(number(place, "SELECT count(*) FROM removed WHERE tenant = 0"), 2);
 }
 
-static void the_oldest_removal_of_the_user_with_most_is_forgotten(void **state)
+CASE(the_oldest_removal_of_the_user_with_most_is_forgotten)
 {
-	struct place *place = *state;
 	char sql[512];
 
 	snprintf(sql, sizeof(sql),
@@ -424,35 +400,4 @@ static void the_oldest_removal_of_the_user_with_most_is_forgotten(void **state)
 	assert_int_equal(number(place, "SELECT count(*) FROM removed WHERE tenant = 1"), 3);
 	assert_int_equal(
 		number(place, "SELECT min(removed_realtime_ns) FROM removed WHERE tenant = 0"), 4);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			what_tenants_say_the_node_says_once, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			of_one_database_nothing_else_is_copied, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_goes_and_went_is_there_once, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			a_tenant_that_holds_its_index_is_passed_over, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			a_new_index_takes_over_what_the_node_knew_of_its_tenant, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			a_new_index_of_a_container_takes_over_its_own_sessions_alone, setup,
-			teardown),
-		cmocka_unit_test_setup_teardown(
-			a_new_index_takes_over_one_of_an_older_version, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			an_index_goes_with_its_last_session_and_comes_back_with_its_removals, setup,
-			teardown),
-		cmocka_unit_test_setup_teardown(
-			a_store_that_was_moved_is_listed_once, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			one_that_was_taken_away_is_to_be_opened_anew, setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			the_oldest_removal_of_the_user_with_most_is_forgotten, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,20 +3,16 @@
 #include "collectord/channel/channel.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "collectord/channel/ledger.h"
 #include "collectord/service/state_dir.h"
 #include "collectord/supervisor/limits.h"
+#include "tests/lib/test.h"
 
 static ino_t inode_of(int fd)
 {
@@ -26,14 +22,13 @@ static ino_t inode_of(int fd)
 	return st.st_ino;
 }
 
-static void a_message_arrives_whole_with_its_descriptor(void **state)
+TEST_CASE(a_message_arrives_whole_with_its_descriptor)
 {
 	struct channel_message sent = {
 		.kind = CHANNEL_KEEP, .owner = 1000, .number = 7, .name = "recorder-1"};
 	struct channel_message got;
 	int pair[2], fds[2], passed = -1;
 
-	(void)state;
 	assert_int_equal(channel_pair(pair), 0);
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(channel_send(pair[0], &sent, fds[0]), 0);
@@ -51,12 +46,11 @@ static void a_message_arrives_whole_with_its_descriptor(void **state)
 }
 
 /* The reader of a channel does not trust its writer. */
-static void what_is_no_message_is_refused_and_the_next_one_is_heard(void **state)
+TEST_CASE(what_is_no_message_is_refused_and_the_next_one_is_heard)
 {
 	struct channel_message good = {.kind = CHANNEL_READY}, bad = {.kind = CHANNEL_KINDS}, got;
 	int pair[2], passed = -1;
 
-	(void)state;
 	assert_int_equal(channel_pair(pair), 0);
 	assert_int_equal(send(pair[0], "short", 5, 0), 5);
 	assert_int_equal(channel_receive(pair[1], &got, &passed), -EBADMSG);
@@ -74,12 +68,11 @@ static void what_is_no_message_is_refused_and_the_next_one_is_heard(void **state
 	close(pair[1]);
 }
 
-static void sending_to_a_full_channel_does_not_block(void **state)
+TEST_CASE(sending_to_a_full_channel_does_not_block)
 {
 	const struct channel_message message = {.kind = CHANNEL_CONNECTION};
 	int pair[2], r, n = 0;
 
-	(void)state;
 	assert_int_equal(channel_pair(pair), 0);
 	while ((r = channel_send(pair[0], &message, STDIN_FILENO)) == 0)
 		n++;
@@ -90,12 +83,11 @@ static void sending_to_a_full_channel_does_not_block(void **state)
 }
 
 /* Or tenants whose workers do not read keep every other one's connections from its worker. */
-static void full_doors_of_all_workers_stay_within_the_limit_of_their_user(void **state)
+TEST_CASE(full_doors_of_all_workers_stay_within_the_limit_of_their_user)
 {
 	const struct channel_message message = {.kind = CHANNEL_CONNECTION};
 	int pair[2], own[2], n = 0;
 
-	(void)state;
 	assert_true(WORKERS_MAX * CHANNEL_DOOR_CONNECTIONS < DESCRIPTORS_WANTED);
 	assert_int_equal(channel_door(pair), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, own), 0);
@@ -108,14 +100,13 @@ static void full_doors_of_all_workers_stay_within_the_limit_of_their_user(void *
 	close(pair[1]);
 }
 
-static void what_a_child_writes_into_its_page_all_see(void **state)
+TEST_CASE(what_a_child_writes_into_its_page_all_see)
 {
 	struct ledger *ledger = ledger_new();
 	struct ledger_tenant *first, *second;
 	struct ledger_totals totals;
 	pid_t pid;
 
-	(void)state;
 	assert_non_null(ledger);
 	first = ledger_find(ledger, 0);
 	second = ledger_find(ledger, 1000);
@@ -139,11 +130,10 @@ static void what_a_child_writes_into_its_page_all_see(void **state)
 	ledger_free(ledger);
 }
 
-static void one_tenant_more_than_there_is_room_for_has_no_page(void **state)
+TEST_CASE(one_tenant_more_than_there_is_room_for_has_no_page)
 {
 	struct ledger *ledger = ledger_new();
 
-	(void)state;
 	assert_non_null(ledger);
 	for (unsigned i = 0; i < LEDGER_TENANTS_MAX; i++)
 		assert_non_null(ledger_find(ledger, i));
@@ -152,12 +142,11 @@ static void one_tenant_more_than_there_is_room_for_has_no_page(void **state)
 	ledger_free(ledger);
 }
 
-static void a_page_that_is_given_has_nothing_of_its_former_tenant(void **state)
+TEST_CASE(a_page_that_is_given_has_nothing_of_its_former_tenant)
 {
 	struct ledger *ledger = ledger_new();
 	struct ledger_tenant *page;
 
-	(void)state;
 	assert_non_null(ledger);
 	for (unsigned i = 0; i < LEDGER_TENANTS_MAX; i++)
 		assert_non_null(ledger_find(ledger, i));
@@ -173,19 +162,4 @@ static void a_page_that_is_given_has_nothing_of_its_former_tenant(void **state)
 	assert_int_equal(atomic_load(&page->closed), 0);
 	assert_int_equal(atomic_load(&page->closed_bytes), 0);
 	ledger_free(ledger);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_message_arrives_whole_with_its_descriptor),
-		cmocka_unit_test(what_is_no_message_is_refused_and_the_next_one_is_heard),
-		cmocka_unit_test(sending_to_a_full_channel_does_not_block),
-		cmocka_unit_test(full_doors_of_all_workers_stay_within_the_limit_of_their_user),
-		cmocka_unit_test(what_a_child_writes_into_its_page_all_see),
-		cmocka_unit_test(a_page_that_is_given_has_nothing_of_its_former_tenant),
-		cmocka_unit_test(one_tenant_more_than_there_is_room_for_has_no_page),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

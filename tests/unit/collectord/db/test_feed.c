@@ -90,16 +90,15 @@ static void check_rows(sqlite3 *db, unsigned first, unsigned count)
 static void end(struct harness *h, struct writer *writer)
 {
 	writer_free(writer);
-	assert_string_equal(harness_text(h->path, "PRAGMA integrity_check"), "ok");
+	assert_text(h->path, "PRAGMA integrity_check", "ok");
 }
 
-static void what_is_put_is_what_is_read(void **state)
+STORE_CASE(what_is_put_is_what_is_read)
 {
 	/* Part of a leaf, leaves that are full, all of them; each over what was there before. */
 	static const unsigned counts[] = {1, FEED_FILE_LEAF_ROWS - 1, FEED_FILE_LEAF_ROWS,
 		FEED_FILE_LEAF_ROWS + 1, 2 * FEED_FILE_LEAF_ROWS, 129, FEED_ROWS_MAX - 1,
 		FEED_ROWS_MAX, 2, FEED_ROWS_MAX, 1};
-	struct harness *h = *state;
 	struct writer *writer = begin(h);
 	unsigned rows = 0;
 
@@ -117,9 +116,8 @@ static void what_is_put_is_what_is_read(void **state)
 	end(h, writer);
 }
 
-static void a_rollback_leaves_nothing(void **state)
+STORE_CASE(a_rollback_leaves_nothing)
 {
-	struct harness *h = *state;
 	struct writer *writer = begin(h);
 
 	put_rows(writer->feed, 0, 300);
@@ -172,12 +170,11 @@ static void check_shapes(sqlite3 *db, unsigned count)
 	assert_int_equal(i, count);
 }
 
-static void shapes_that_are_put_are_read(void **state)
+STORE_CASE(shapes_that_are_put_are_read)
 {
 	/* One leaf is flushed when it is full; each over what was there before. */
 	static const unsigned counts[] = {1, FEED_FILE_LEAF_ROWS - 1, FEED_FILE_LEAF_ROWS,
 		FEED_FILE_LEAF_ROWS + 1, 3 * FEED_FILE_LEAF_ROWS, 1};
-	struct harness *h = *state;
 	struct writer *writer = begin(h);
 	unsigned shapes = 0;
 
@@ -210,9 +207,8 @@ static unsigned fill_leaf(struct feed *feed, int64_t value, int64_t *id)
 	return before;
 }
 
-static void a_leaf_holds_the_shapes_that_fit(void **state)
+STORE_CASE(a_leaf_holds_the_shapes_that_fit)
 {
-	struct harness *h = *state;
 	struct writer *writer = begin(h);
 	int64_t id = 0;
 
@@ -223,17 +219,16 @@ static void a_leaf_holds_the_shapes_that_fit(void **state)
 	assert_in_range(fill_leaf(writer->feed, INT64_MIN + 1, &id), 60, 70);
 	assert_int_equal(writer_commit(writer), 0);
 	end(h, writer);
-	assert_int_equal(harness_number(h->path, "SELECT max(id) FROM rtl_shape"), id);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_shape WHERE "
-						 "scratch IN (0, 0x7fffffffffffffff, "
-						 "-0x7fffffffffffffff) AND scratch = process_id"),
+	assert_number(h->path, "SELECT max(id) FROM rtl_shape", id);
+	assert_number(h->path,
+		"SELECT count(*) FROM rtl_shape WHERE scratch IN (0, 0x7fffffffffffffff, "
+		"-0x7fffffffffffffff) AND scratch = process_id",
 		id);
 }
 
 /* SQLite has undone the whole transaction by then. */
-static void an_id_that_is_there_undoes_all(void **state)
+STORE_CASE(an_id_that_is_there_undoes_all)
 {
-	struct harness *h = *state;
 	struct writer *writer = begin(h);
 
 	put_shapes(writer->feed, 0, 3);
@@ -257,10 +252,9 @@ static void an_id_that_is_there_undoes_all(void **state)
 }
 
 /* A shape that is put again, in whatever order, has the same id. */
-static void shapes_are_found_again(void **state)
+STORE_CASE(shapes_are_found_again)
 {
 	struct intern_shape_key key = {.kernel_id = 1};
-	struct harness *h = *state;
 	struct writer *writer = begin(h);
 	int64_t id;
 
@@ -277,13 +271,12 @@ static void shapes_are_found_again(void **state)
 		}
 	assert_int_equal(writer_commit(writer), 0);
 	end(h, writer);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_shape"), 3000);
+	assert_number(h->path, "SELECT count(*) FROM rtl_shape", 3000);
 }
 
-static void ids_of_shapes_go_on_where_they_are(void **state)
+STORE_CASE(ids_of_shapes_go_on_where_they_are)
 {
 	struct intern_shape_key key = {.process_id = 1, .kernel_id = 1};
-	struct harness *h = *state;
 	struct writer *writer = begin(h);
 	int64_t id;
 
@@ -300,7 +293,7 @@ static void ids_of_shapes_go_on_where_they_are(void **state)
 	}
 	assert_int_equal(writer_commit(writer), 0);
 	end(h, writer);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_shape"), 100);
+	assert_number(h->path, "SELECT count(*) FROM rtl_shape", 100);
 	/* ... and a file that is gone on with is gone on with behind them. */
 	writer = begin(h);
 	key.process_id = 2;
@@ -311,9 +304,8 @@ static void ids_of_shapes_go_on_where_they_are(void **state)
 }
 
 /* Another program wrote the file. */
-static void a_file_without_room_for_ids_is_damaged(void **state)
+STORE_CASE(a_file_without_room_for_ids_is_damaged)
 {
-	struct harness *h = *state;
 	struct writer *writer = begin(h);
 
 	put_shapes(writer->feed, 0, 1);
@@ -352,19 +344,19 @@ static void check_copies(sqlite3 *db, const char *insert, bool has_id)
 	assert_int_equal(aborts, 0);
 }
 
-static void rows_are_copied_as_they_are(void **state)
+STORE_CASE(rows_are_copied_as_they_are)
 {
-	struct writer *writer = begin(*state);
+	struct writer *writer = begin(h);
 
 	check_copies(writer->db, sqlite3_sql(writer->feed->insert), false);
 	check_copies(writer->db, sqlite3_sql(writer->feed->insert_shapes), true);
-	end(*state, writer);
+	end(h, writer);
 }
 
 /* SQLite would read a page from its own cache the second time, unless it only borrows pages. */
-static void sqlite_keeps_no_page(void **state)
+STORE_CASE(sqlite_keeps_no_page)
 {
-	struct writer *writer = begin(*state);
+	struct writer *writer = begin(h);
 
 	put_rows(writer->feed, 0, FEED_ROWS_MAX);
 	assert_int_equal(writer->feed->file.borrowed, 0);
@@ -380,7 +372,7 @@ static void sqlite_keeps_no_page(void **state)
 	feed_put(writer->feed, (const int64_t[FEED_COLUMNS]){1, 2});
 	assert_int_equal(feed_flush(writer->feed), -EIO);
 	assert_int_equal(writer_rollback(writer), 0);
-	end(*state, writer);
+	end(h, writer);
 }
 
 static unsigned resident_pages(const struct feed_file *file)
@@ -399,10 +391,9 @@ static unsigned resident_pages(const struct feed_file *file)
 }
 
 /* A session is open for as long as its job, and may have stored much once. */
-static void a_session_that_stores_little_keeps_little_memory(void **state)
+STORE_CASE(a_session_that_stores_little_keeps_little_memory)
 {
 	const unsigned page = (unsigned)sysconf(_SC_PAGESIZE);
-	struct harness *h = *state;
 	struct writer *writer = begin(h);
 
 	put_rows(writer->feed, 0, FEED_ROWS_MAX);
@@ -441,10 +432,9 @@ static sqlite3 *make_older(const struct harness *h)
 }
 
 /* Copying the rows would hold up the store, the longer the more there are. */
-static void rows_of_an_older_file_stay_where_they_are(void **state)
+STORE_CASE(rows_of_an_older_file_stay_where_they_are)
 {
 	static const char root[] = "SELECT rootpage FROM sqlite_schema WHERE name = 'rtl_dispatch'";
-	struct harness *h = *state;
 	sqlite3 *db = make_older(h);
 	struct writer *writer;
 	int64_t page;
@@ -456,7 +446,7 @@ static void rows_of_an_older_file_stay_where_they_are(void **state)
 			NULL, NULL, NULL),
 		SQLITE_OK);
 	sqlite3_close(db);
-	page = harness_number(h->path, root);
+	page = sql_number(h->path, root);
 	for (unsigned opened = 0; opened < 2; opened++) {
 		writer = begin(h);
 		put_rows(writer->feed, opened * FEED_ROWS_MAX, FEED_ROWS_MAX);
@@ -464,44 +454,20 @@ static void rows_of_an_older_file_stay_where_they_are(void **state)
 		assert_int_equal(writer_commit(writer), 0);
 		check_rows_after(writer->db, 9, 0, (opened + 1) * FEED_ROWS_MAX);
 		end(h, writer);
-		assert_int_equal(harness_number(h->path, root), page);
-		assert_int_equal(harness_number(h->path, "PRAGMA freelist_count"), 0);
-		assert_int_equal(harness_number(h->path, "PRAGMA user_version"), SCHEMA_VERSION);
+		assert_number(h->path, root, page);
+		assert_number(h->path, "PRAGMA freelist_count", 0);
+		assert_number(h->path, "PRAGMA user_version", SCHEMA_VERSION);
 	}
-	assert_string_equal(harness_text(h->path,
-				    "SELECT group_concat(rowid || ':' || seq || ':' || node, ' ') "
-				    "FROM rtl_dispatch WHERE rowid <= 9"),
+	assert_text(h->path,
+		"SELECT group_concat(rowid || ':' || seq || ':' || node, ' ') FROM rtl_dispatch "
+		"WHERE rowid <= 9",
 		"5:2:10 9:3:11");
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 0);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 0);
 }
 
-static void an_older_file_without_rows_gets_the_table_of_a_new_one(void **state)
+STORE_CASE(an_older_file_without_rows_gets_the_table_of_a_new_one)
 {
-	struct harness *h = *state;
-
 	sqlite3_close(make_older(h));
-	rows_are_copied_as_they_are(state);
-	assert_int_equal(harness_number(h->path, "PRAGMA user_version"), SCHEMA_VERSION);
-}
-
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
-	const struct CMUnitTest tests[] = {
-		CASE(what_is_put_is_what_is_read),
-		CASE(a_rollback_leaves_nothing),
-		CASE(shapes_that_are_put_are_read),
-		CASE(a_leaf_holds_the_shapes_that_fit),
-		CASE(an_id_that_is_there_undoes_all),
-		CASE(shapes_are_found_again),
-		CASE(ids_of_shapes_go_on_where_they_are),
-		CASE(a_file_without_room_for_ids_is_damaged),
-		CASE(rows_are_copied_as_they_are),
-		CASE(sqlite_keeps_no_page),
-		CASE(a_session_that_stores_little_keeps_little_memory),
-		CASE(rows_of_an_older_file_stay_where_they_are),
-		CASE(an_older_file_without_rows_gets_the_table_of_a_new_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	rows_are_copied_as_they_are(h);
+	assert_number(h->path, "PRAGMA user_version", SCHEMA_VERSION);
 }

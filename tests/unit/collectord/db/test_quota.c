@@ -27,15 +27,12 @@ static void restart(struct harness *h, uint64_t burst_s)
 	assert_int_equal(store_new(&config, &h->store), 0);
 }
 
-static void frames_over_quota(void **state)
+STORE_CASE(frames_over_quota)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
 	restart(h, 100);
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, 0, 60);
 	peer_add_dispatches(&f, 2, 1, 60, 60); /* 40 are left */
 	peer_add_dispatches(&f, 3, 1, 120, 30);
@@ -47,27 +44,23 @@ static void frames_over_quota(void **state)
 	harness_close(h);
 	assert_false(h->answer.complete);
 	assert_non_null(strstr(h->answer.text, "150 dispatched, 90 stored, 60 dropped (quota 60"));
-	assert_int_equal(harness_number(h->path, OVER_QUOTA), 60);
-	assert_int_equal(
-		harness_number(h->path, "SELECT first_seq * 1000 + last_seq FROM "
-					"rtl_loss_interval WHERE reason = 'dropped_quota'"),
+	assert_number(h->path, OVER_QUOTA, 60);
+	assert_number(h->path,
+		"SELECT first_seq * 1000 + last_seq FROM rtl_loss_interval WHERE reason = "
+		"'dropped_quota'",
 		60119);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op WHERE sequenceId "
-						 "BETWEEN 60 AND 119"),
-		0);
+	assert_number(
+		h->path, "SELECT count(*) FROM rocpd_op WHERE sequenceId BETWEEN 60 AND 119", 0);
 	harness_check_books(h->path);
 }
 
-static void new_limits_hold_for_an_open_session(void **state)
+STORE_CASE(new_limits_hold_for_an_open_session)
 {
 	const struct store_limits wider = {.quota = {.records_per_s = 1, .burst_s = 200}};
-	struct harness *h = *state;
 	struct frames f = {0}, later = {0};
 
 	restart(h, 100);
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, 0, 60);
 	peer_add_dispatches(&f, 2, 1, 60, 60); /* 40 are left */
 	harness_send(h, &f);
@@ -84,15 +77,12 @@ static void new_limits_hold_for_an_open_session(void **state)
 	harness_check_books(h->path);
 }
 
-static void first_limits_hold_for_an_open_session(void **state)
+STORE_CASE(first_limits_hold_for_an_open_session)
 {
 	const struct store_limits first = {.quota = {.records_per_s = 1, .burst_s = 100}};
-	struct harness *h = *state;
 	struct frames f = {0}, later = {0};
 
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, 0, 60);
 	harness_send(h, &f);
 	harness_wait_commit(h, 1);
@@ -130,9 +120,8 @@ static void store_as(struct harness *h, uid_t uid, const char *path)
 }
 
 /* Two uids of a user's range share one bucket; a uid behind the range has its own. */
-static void subordinate_uids_have_one_bucket(void **state)
+STORE_CASE(subordinate_uids_have_one_bucket)
 {
-	struct harness *h = *state;
 	struct store_config config = {.limits = {.records_per_s = 1, .burst_s = 100}};
 	struct subuids *subuids = NULL;
 	FILE *file = fopen(h->path, "w");
@@ -156,15 +145,12 @@ static void subordinate_uids_have_one_bucket(void **state)
 }
 
 /* Bad frames are refused, whichever process sends them. */
-static void nonsense_over_quota(void **state)
+STORE_CASE(nonsense_over_quota)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
 	restart(h, 10);
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, 0, 10);
 	peer_add_dispatches(&f, 2, 77, 10, 10);
 	harness_send(h, &f);
@@ -177,7 +163,7 @@ static void nonsense_over_quota(void **state)
 	assert_int_equal(store_process_end(h->process, -1, STORE_ENDED_EXITED, 0), 0);
 	harness_wait(h, STORE_PROCESS_ENDED);
 	assert_int_equal(h->answer.frame, 1);
-	assert_int_equal(harness_number(h->path, OVER_QUOTA), 0);
+	assert_number(h->path, OVER_QUOTA, 0);
 	/* What was refused is not told as dropped, either. */
 	assert_int_equal(store_session_close(h->session, 0), 0);
 	do {
@@ -190,9 +176,8 @@ static void nonsense_over_quota(void **state)
 }
 
 /* A rank that was killed is read to its end; what is too much of that is counted. */
-static void recorder_over_quota(void **state)
+STORE_CASE(recorder_over_quota)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	restart(h, 3);
@@ -215,7 +200,7 @@ static void recorder_over_quota(void **state)
 	harness_wait(h, STORE_CLOSED);
 	assert_non_null(strstr(h->answer.text, "8 dispatched, 3 stored, 5 dropped (quota 5"));
 	assert_non_null(strstr(h->answer.text, "1 marker dropped"));
-	assert_int_equal(harness_number(h->path, OVER_QUOTA), 5);
+	assert_number(h->path, OVER_QUOTA, 5);
 	harness_check_books(h->path);
 }
 
@@ -257,9 +242,8 @@ static void define_many(struct harness *h, uint8_t token)
 }
 
 /* 19 MiB of names, twice, in a budget of four: half of that is for names, and all dispatches. */
-static void names_beyond_memory(void **state)
+STORE_CASE(names_beyond_memory)
 {
-	struct harness *h = *state;
 	size_t before;
 	int64_t kept;
 
@@ -273,45 +257,37 @@ static void names_beyond_memory(void **state)
 	assert_int_equal(store_session_close(h->session, 0), 0);
 	harness_wait(h, STORE_CLOSED);
 	assert_non_null(strstr(h->answer.text, " names not kept"));
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), CROWD * NAMES);
-	kept = harness_number(
-		h->path, "SELECT count(*) FROM rtl_kernel WHERE symbol GLOB 'kernel*'");
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", CROWD * NAMES);
+	kept = sql_number(h->path, "SELECT count(*) FROM rtl_kernel WHERE symbol GLOB 'kernel*'");
 	assert_in_range(kept, 1, MEMORY_BYTES / 2 / NAME_BYTES);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op JOIN rtl_kernel k "
-						 "ON k.id = description_id WHERE symbol GLOB "
-						 "'kernel*'"),
+	assert_number(h->path,
+		"SELECT count(*) FROM rocpd_op JOIN rtl_kernel k ON k.id = description_id WHERE "
+		"symbol GLOB 'kernel*'",
 		kept);
 	/* Each that is missing is counted once: where it was defined, or where it was used. */
-	assert_true(harness_number(h->path,
+	assert_true(sql_number(h->path,
 			    "SELECT sum(count) FROM rtl_loss WHERE reason = 'names_left_out'") >=
 		    CROWD * NAMES - kept);
 	harness_check_books(h->path);
 }
 
-static void names_of_a_day(void **state)
+STORE_CASE(names_of_a_day)
 {
-	struct harness *h = *state;
-
 	/* A name of 4,000 bytes is its symbol, too. */
 	restart_small(h, 0, 50 * (2 * NAME_BYTES / NAME_PART_BYTES + 1));
 	harness_open_session(h, STORE_NEW);
 	define_many(h, 1);
 	assert_int_equal(store_session_close(h->session, 0), 0);
 	harness_wait(h, STORE_CLOSED);
-	assert_int_equal(
-		harness_number(h->path, "SELECT count(*) FROM rtl_kernel WHERE symbol GLOB "
-					"'kernel*'"),
-		50);
-	assert_int_equal(harness_number(h->path, "SELECT count FROM rtl_loss WHERE reason = "
-						 "'names_left_out'"),
-		NAMES - 50);
+	assert_number(h->path, "SELECT count(*) FROM rtl_kernel WHERE symbol GLOB 'kernel*'", 50);
+	assert_number(
+		h->path, "SELECT count FROM rtl_loss WHERE reason = 'names_left_out'", NAMES - 50);
 }
 
 /* Tables of numbers alone: a process past the budget is refused, and what it has taken is given
  * back. */
-static void tables_beyond_memory(void **state)
+STORE_CASE(tables_beyond_memory)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
 	restart_small(h, 1 << 20, 0);
@@ -335,12 +311,11 @@ static void tables_beyond_memory(void **state)
 }
 
 /* Records that can be left out leave room for names, and names for what records need. */
-static void memory_goes_by_need(void **state)
+TEST_CASE(memory_goes_by_need)
 {
 	const struct quota_limits limits = {.memory_bytes = 1000};
 	struct quota_account account = {.limits = &limits};
 
-	(void)state;
 	assert_true(quota_has_memory(&account, 250, QUOTA_CACHE));
 	quota_charge(&account, 250);
 	assert_false(quota_has_memory(&account, 1, QUOTA_CACHE));
@@ -352,13 +327,12 @@ static void memory_goes_by_need(void **state)
 	assert_true(quota_has_memory(NULL, UINT64_MAX, QUOTA_CACHE));
 }
 
-static void what_is_rolled_back(void **state)
+TEST_CASE(what_is_rolled_back)
 {
 	const struct quota_limits limits = {.records_per_s = 1, .burst_s = 100, .names_per_day = 3};
 	struct quota first = {0}, second = {0}, none = {0};
 	struct quotas quotas;
 
-	(void)state;
 	quotas_init(&quotas, &limits);
 	first.account = second.account = quotas_account(&quotas, 7);
 	assert_ptr_equal(first.account, quotas_account(&quotas, 7));
@@ -390,7 +364,7 @@ static void what_is_rolled_back(void **state)
 #define BOOKS_BYTES (1u << 20)
 
 /* A queue pays for its later losses when it is accepted. */
-static void a_queue_pays_for_its_losses(void **state)
+TEST_CASE(a_queue_pays_for_its_losses)
 {
 	const struct quota_limits limits = {.memory_bytes = BOOKS_BYTES};
 	uint64_t value[RTL_Q_COUNT];
@@ -399,7 +373,6 @@ static void a_queue_pays_for_its_losses(void **state)
 	size_t before;
 	uint32_t queues = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < RTL_Q_COUNT; i++)
 		value[i] = 5;
 	quotas_init(&quotas, &limits);
@@ -438,45 +411,16 @@ static unsigned queues_of(struct process *process, bool is_last)
 
 /* A live process has no more books than its share of memory; of a process that ended all are read,
  * and given back. */
-static void a_look_makes_no_books_beyond_memory(void **state)
+TEST_CASE(a_look_makes_no_books_beyond_memory)
 {
 	const struct quota_limits limits = {.memory_bytes = BOOKS_BYTES};
 	static struct process process;
 	struct quotas quotas;
 
-	(void)state;
 	quotas_init(&quotas, &limits);
 	process.ledger.account = quotas_account(&quotas, 1);
 	assert_in_range(queues_of(&process, false), 1, BOOKS_BYTES / sizeof(struct ledger_queue));
 	assert_int_equal(queues_of(&process, true), RECORDER_QUEUES);
 	assert_int_equal(process.ledger.account->memory_bytes, 0);
 	quotas_done(&quotas);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(memory_goes_by_need),
-		cmocka_unit_test(what_is_rolled_back),
-		cmocka_unit_test_setup_teardown(
-			names_beyond_memory, harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(names_of_a_day, harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(
-			tables_beyond_memory, harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(frames_over_quota, harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(
-			new_limits_hold_for_an_open_session, harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(
-			first_limits_hold_for_an_open_session, harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(
-			subordinate_uids_have_one_bucket, harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(
-			nonsense_over_quota, harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(
-			recorder_over_quota, harness_setup, harness_teardown),
-		cmocka_unit_test(a_queue_pays_for_its_losses),
-		cmocka_unit_test(a_look_makes_no_books_beyond_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

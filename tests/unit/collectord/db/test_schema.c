@@ -32,9 +32,8 @@ static int count_rows(sqlite3 *db, const char *sql)
 	return n;
 }
 
-static void a_new_file_is_what_the_migrations_make(void **state)
+STORE_CASE(a_new_file_is_what_the_migrations_make)
 {
-	struct harness *h = *state;
 	char attach[192];
 	sqlite3 *db;
 
@@ -60,17 +59,16 @@ static void a_new_file_is_what_the_migrations_make(void **state)
 		count_rows(db, "SELECT count(*) FROM (" RULES("main") " EXCEPT " RULES("made") ")"),
 		0);
 	sqlite3_close(db);
-	assert_int_equal(harness_number(h->path, "PRAGMA user_version"), SCHEMA_VERSION);
-	assert_int_equal(harness_number(h->path, "PRAGMA page_size"), DATABASE_PAGE_BYTES);
-	assert_string_equal(harness_text(h->path, "PRAGMA integrity_check"), "ok");
+	assert_number(h->path, "PRAGMA user_version", SCHEMA_VERSION);
+	assert_number(h->path, "PRAGMA page_size", DATABASE_PAGE_BYTES);
+	assert_text(h->path, "PRAGMA integrity_check", "ok");
 }
 
 /* Schema 18 moved them out of a table of their own. */
-static void inputs_of_operations_outlive_a_migration(void **state)
+TEST_CASE(inputs_of_operations_outlive_a_migration)
 {
 	sqlite3 *db;
 
-	(void)state;
 	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
 	for (const struct migration *m = migrations; m->version; m++) {
 		assert_int_equal(sqlite3_exec(db, m->sql, NULL, NULL, NULL), SQLITE_OK);
@@ -106,13 +104,12 @@ static void count_made(void *data)
 {
 	struct made *made = data;
 
-	assert_int_equal(harness_number(made->path, "PRAGMA user_version"), SCHEMA_VERSION);
+	assert_number(made->path, "PRAGMA user_version", SCHEMA_VERSION);
 	made->times++;
 }
 
-static void a_name_is_given_to_a_whole_file_alone(void **state)
+STORE_CASE(a_name_is_given_to_a_whole_file_alone)
 {
-	struct harness *h = *state;
 	struct made made = {.path = h->path};
 	struct stat st;
 	sqlite3 *db;
@@ -124,16 +121,16 @@ static void a_name_is_given_to_a_whole_file_alone(void **state)
 	if ((size_t)st.st_blocks * 512 < (size_t)st.st_size)
 		fail_msg("%jd bytes, and room for %jd", (intmax_t)st.st_size,
 			(intmax_t)st.st_blocks * 512);
-	assert_string_equal(harness_text(h->path, "PRAGMA integrity_check"), "ok");
-	assert_int_equal(harness_number(h->path, "PRAGMA user_version"), SCHEMA_VERSION);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_meta"), 0);
+	assert_text(h->path, "PRAGMA integrity_check", "ok");
+	assert_number(h->path, "PRAGMA user_version", SCHEMA_VERSION);
+	assert_number(h->path, "SELECT count(*) FROM rtl_meta", 0);
 	/* Whatever has the name keeps it. */
 	assert_int_equal(sqlite3_open(h->path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db, "PRAGMA user_version=1", NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(db);
 	assert_int_equal(migrate_make_file(h->path, 0600, count_made, &made), -EEXIST);
 	assert_int_equal(made.times, 1);
-	assert_int_equal(harness_number(h->path, "PRAGMA user_version"), 1);
+	assert_number(h->path, "PRAGMA user_version", 1);
 	assert_int_equal(migrate_make_file("/proc/job.db", 0600, count_made, &made), -EOPNOTSUPP);
 	assert_int_equal(migrate_make_file("/none/job.db", 0600, count_made, &made), -ENOENT);
 	assert_int_equal(made.times, 1);
@@ -181,10 +178,8 @@ static void put_another(void *data)
 	close(open(data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
 }
 
-static void a_file_that_fails_to_be_synced_goes_and_no_other(void **state)
+STORE_CASE(a_file_that_fails_to_be_synced_goes_and_no_other)
 {
-	struct harness *h = *state;
-
 	is_sync_to_fail = true;
 	assert_int_equal(migrate_make_file(h->path, 0600, do_nothing, NULL), -EIO);
 	assert_int_equal(access(h->path, F_OK), -1);
@@ -209,9 +204,8 @@ static int forbid_links(void)
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0 ? -errno : 0;
 }
 
-static void where_nothing_is_linked_a_file_is_made_empty(void **state)
+STORE_CASE(where_nothing_is_linked_a_file_is_made_empty)
 {
-	struct harness *h = *state;
 	struct made made = {.path = h->path};
 	pid_t pid = fork();
 	int status;
@@ -226,9 +220,8 @@ static void where_nothing_is_linked_a_file_is_made_empty(void **state)
 	assert_int_equal(access(h->path, F_OK), -1);
 }
 
-static void a_new_file_is_made_before_it_is_open(void **state)
+STORE_CASE(a_new_file_is_made_before_it_is_open)
 {
-	struct harness *h = *state;
 	struct store_session_params params = {
 		.name = "job", .job = "job-1", .path = h->path, .create = STORE_NEW};
 
@@ -239,9 +232,8 @@ static void a_new_file_is_made_before_it_is_open(void **state)
 	harness_wait(h, STORE_OPENED);
 }
 
-static void a_taken_name_is_no_new_file(void **state)
+STORE_CASE(a_taken_name_is_no_new_file)
 {
-	struct harness *h = *state;
 	struct store_session_params params = {
 		.name = "job", .job = "job-1", .path = h->path, .create = STORE_NEW};
 	struct pollfd answer = {.fd = store_answer_fd(h->store), .events = POLLIN};
@@ -257,9 +249,8 @@ static void a_taken_name_is_no_new_file(void **state)
 	assert_int_equal(h->answer.error, -EEXIST);
 }
 
-static void what_took_the_place_of_a_new_file_stays(void **state)
+STORE_CASE(what_took_the_place_of_a_new_file_stays)
 {
-	struct harness *h = *state;
 	struct store_session_params params = {
 		.name = "job", .job = "job-1", .path = h->path, .create = STORE_RESUME};
 	struct pollfd answer = {.fd = store_answer_fd(h->store), .events = POLLIN};
@@ -280,27 +271,4 @@ static void what_took_the_place_of_a_new_file_stays(void **state)
 	fclose(other);
 	assert_string_equal(text, "mine\n");
 	assert_int_equal(h->answer.error, -ESTALE);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			a_new_file_is_what_the_migrations_make, harness_setup, harness_teardown),
-		cmocka_unit_test(inputs_of_operations_outlive_a_migration),
-		cmocka_unit_test_setup_teardown(
-			a_name_is_given_to_a_whole_file_alone, harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(a_file_that_fails_to_be_synced_goes_and_no_other,
-			harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(where_nothing_is_linked_a_file_is_made_empty,
-			harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(
-			a_new_file_is_made_before_it_is_open, harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(
-			a_taken_name_is_no_new_file, harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(
-			what_took_the_place_of_a_new_file_stays, harness_setup, harness_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

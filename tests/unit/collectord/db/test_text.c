@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "collectord/db/rows/text.h"
 #include "proto/base/limits.h"
+#include "tests/lib/test.h"
 
 #define BAD "\xef\xbf\xbd"
 
@@ -21,9 +17,8 @@ static void check_clean(const char *in, size_t count, const char *want)
 	free(text);
 }
 
-static void only_utf8_without_nul_remains(void **state)
+TEST_CASE(only_utf8_without_nul_remains)
 {
-	(void)state;
 	check_clean("", 0, "");
 	check_clean("plain", 5, "plain");
 	check_clean(
@@ -38,11 +33,10 @@ static void only_utf8_without_nul_remains(void **state)
 }
 
 /* Eight bytes are looked at at a time, from anywhere to anywhere. */
-static void every_place_is_looked_at(void **state)
+TEST_CASE(every_place_is_looked_at)
 {
 	char in[24], want[32];
 
-	(void)state;
 	for (size_t count = 1; count < sizeof(in); count++)
 		for (size_t at = 0; at < count; at++)
 			for (unsigned i = 0; i < 2; i++) {
@@ -63,11 +57,10 @@ static void every_place_is_looked_at(void **state)
 	}
 }
 
-static void it_is_cut_at_a_character(void **state)
+TEST_CASE(it_is_cut_at_a_character)
 {
 	char *text = text_clean("ab\xe2\x82\xac", 5, 4);
 
-	(void)state;
 	assert_string_equal(text, "ab");
 	free(text);
 	text = text_clean("ab\xff", 3, 4);
@@ -85,9 +78,8 @@ static void check_demangle(const char *symbol, const char *want)
 	free(name);
 }
 
-static void kernels_get_their_names(void **state)
+TEST_CASE(kernels_get_their_names)
 {
-	(void)state;
 	check_demangle("_Z8gemm_tnnIDF16_EvPT_i", "void gemm_tnn<_Float16>(_Float16*, int)");
 	check_demangle("_Z8gemm_tnnIDF16_EvPT_i.kd", "void gemm_tnn<_Float16>(_Float16*, int)");
 	check_demangle("_Z3addPfS_.kd", "add(float*, float*)");
@@ -99,13 +91,12 @@ static void kernels_get_their_names(void **state)
 	check_demangle("_Z9unclosed", "_Z9unclosed");
 }
 
-static void long_names_are_demangled_too(void **state)
+TEST_CASE(long_names_are_demangled_too)
 {
 	char *symbol = calloc(1, 8192), *name;
 	unsigned stopped = 0;
 	size_t at = 4;
 
-	(void)state;
 	/* f(aa..., bb..., ...): four times libiberty's own limit of 1 KiB. */
 	memcpy(symbol, "_Z1f", 4);
 	for (char c = 'a'; c < 'a' + 20; c++) {
@@ -123,13 +114,12 @@ static void long_names_are_demangled_too(void **state)
 }
 
 /* Each substitution doubles what is printed: 2^40 types from some 200 bytes. */
-static void a_bomb_stays_mangled(void **state)
+TEST_CASE(a_bomb_stays_mangled)
 {
 	char symbol[1024] = "_Z1fI1AIiiE";
 	unsigned stopped = 0;
 	char *name;
 
-	(void)state;
 	for (int i = 0; i < 40; i++) {
 		char step[32];
 		static const char digit[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -166,12 +156,11 @@ static void put_bomb(char *symbol, unsigned depth)
 }
 
 /* libiberty looks for a pack in 2^39 types before it prints the first of them. */
-static void a_name_that_is_all_work_and_no_output_stays_mangled(void **state)
+TEST_CASE(a_name_that_is_all_work_and_no_output_stays_mangled)
 {
 	char symbol[512], *name;
 	unsigned stopped = 0;
 
-	(void)state;
 	put_bomb(symbol, 2);
 	name = text_demangle(symbol, &stopped);
 	assert_string_equal(name, "void f<int>((void (void (void (int), void (int)), "
@@ -195,12 +184,11 @@ static void a_name_that_is_all_work_and_no_output_stays_mangled(void **state)
 }
 
 /* 45 KiB of output from 85 bytes, as from any name. */
-static void a_name_that_unfolds_past_its_bound_stays_mangled(void **state)
+TEST_CASE(a_name_that_unfolds_past_its_bound_stays_mangled)
 {
 	char symbol[512], *name;
 	unsigned stopped = 0;
 
-	(void)state;
 	put_bomb(symbol, 11);
 	name = text_demangle(symbol, &stopped);
 	assert_string_equal(name, symbol);
@@ -209,13 +197,12 @@ static void a_name_that_unfolds_past_its_bound_stays_mangled(void **state)
 }
 
 /* Symbols that would need an enormous stack, and random bytes of every length. */
-static void hostile_symbols_end(void **state)
+TEST_CASE(hostile_symbols_end)
 {
 	char *symbol = malloc(SYMBOL_BYTES_MAX + 1);
 	uint32_t random = 1;
 	unsigned stopped = 0;
 
-	(void)state;
 	for (int pattern = 0; pattern < 6; pattern++) {
 		static const char *const part[] = {"RT_", "I1aIiE", "P", "N1a", "S_", "IRT_E"};
 		size_t bytes = strlen(part[pattern]), at = 4;
@@ -239,21 +226,4 @@ static void hostile_symbols_end(void **state)
 		free(text_demangle(symbol, &stopped));
 	}
 	free(symbol);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_utf8_without_nul_remains),
-		cmocka_unit_test(every_place_is_looked_at),
-		cmocka_unit_test(it_is_cut_at_a_character),
-		cmocka_unit_test(kernels_get_their_names),
-		cmocka_unit_test(long_names_are_demangled_too),
-		cmocka_unit_test(a_bomb_stays_mangled),
-		cmocka_unit_test(a_name_that_is_all_work_and_no_output_stays_mangled),
-		cmocka_unit_test(a_name_that_unfolds_past_its_bound_stays_mangled),
-		cmocka_unit_test(hostile_symbols_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

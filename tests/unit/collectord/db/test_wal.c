@@ -74,8 +74,9 @@ static void run(struct writer *writer, const char *sql)
 static void write_long(struct writer *writer)
 {
 	assert_int_equal(writer_begin(writer), 0);
-	run(writer, "INSERT INTO t WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20) "
-		    "SELECT i, zeroblob(100000) FROM n");
+	run(writer,
+		"INSERT INTO t WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20) "
+		"SELECT i, zeroblob(100000) FROM n");
 	run(writer, "UPDATE t SET x = zeroblob(99999)");
 }
 
@@ -114,13 +115,13 @@ static uint64_t count_writes(struct harness *h, const char *path)
 	return n;
 }
 
-static void a_commit_that_failed_in_its_last_write(void **state)
+STORE_CASE(a_commit_that_failed_in_its_last_write)
 {
-	struct harness *h = *state;
 	struct fault_vfs fault = none;
 	struct writer *writer;
 
-	fault.fail_at = count_writes(h, h->path); /* the last page; that it ends a commit is written */
+	fault.fail_at =
+		count_writes(h, h->path); /* the last page; that it ends a commit is written */
 	writer = make(h, h->path);
 	fault_vfs_set(&fault);
 	write_long(writer);
@@ -132,9 +133,8 @@ static void a_commit_that_failed_in_its_last_write(void **state)
 	writer_free(writer);
 }
 
-static void a_commit_that_died_before_the_index_knew_of_it(void **state)
+STORE_CASE(a_commit_that_died_before_the_index_knew_of_it)
 {
-	struct harness *h = *state;
 	struct writer *writer = make(h, h->path);
 	char index[128], header[INDEX_HEADER_BYTES];
 	sqlite3 *reader;
@@ -155,7 +155,7 @@ static void a_commit_that_died_before_the_index_knew_of_it(void **state)
 	assert_int_equal(writer_open(h->path, &arena, NULL, &writer), 0);
 	assert_false(writer->was_cut);
 	write_short(writer);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM t"), 2);
+	assert_number(h->path, "SELECT count(*) FROM t", 2);
 	assert_false(is_cut_if_killed(h->path));
 	writer_free(writer);
 	sqlite3_close(reader);
@@ -163,12 +163,11 @@ static void a_commit_that_died_before_the_index_knew_of_it(void **state)
 }
 
 /*
- * With next to no cache, pages are written to the log before the commit and then once more over that;
- * SQLite mends the sums after the commit's frame. A writer that dies at any of these writes.
+ * With next to no cache, pages are written to the log before the commit and then once more over
+ * that; SQLite mends the sums after the commit's frame. A writer that dies at any of these writes.
  */
-static void a_commit_of_more_than_the_cache_holds(void **state)
+STORE_CASE(a_commit_of_more_than_the_cache_holds)
 {
-	struct harness *h = *state;
 	struct fault_vfs fault = none;
 	struct writer *writer;
 	uint64_t count;
@@ -197,9 +196,8 @@ static void a_commit_of_more_than_the_cache_holds(void **state)
 }
 
 /* The loss is noticed even if nothing of the WAL is left. */
-static void a_log_damaged_in_its_first_transaction(void **state)
+STORE_CASE(a_log_damaged_in_its_first_transaction)
 {
-	struct harness *h = *state;
 	struct writer *writer = make(h, h->path);
 	char path[128];
 	int fd;
@@ -214,11 +212,11 @@ static void a_log_damaged_in_its_first_transaction(void **state)
 	writer_free(writer);
 }
 
-/* The header of a file's first log is not waited for: what stands behind a lost one was committed. */
-static void a_log_whose_header_never_came(void **state)
+/* The header of a file's first log is not waited for: what stands behind a lost one was committed.
+ */
+STORE_CASE(a_log_whose_header_never_came)
 {
 	static const char zeros[WAL_HEADER_BYTES];
-	struct harness *h = *state;
 	struct writer *writer = make(h, h->path);
 	char path[128];
 	int fd;
@@ -253,7 +251,7 @@ static int64_t count_without_log(const char *path)
 
 	snprintf(copy, sizeof(copy), "%s.alone", path);
 	copy_file(path, copy, "");
-	return harness_number(copy, "SELECT count(*) FROM t");
+	return sql_number(copy, "SELECT count(*) FROM t");
 }
 
 /* How often the kernel was asked to begin writing. */
@@ -272,10 +270,9 @@ int __wrap_sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags
 	return r;
 }
 
-static void a_log_goes_into_the_file_in_steps(void **state)
+STORE_CASE(a_log_goes_into_the_file_in_steps)
 {
 	struct checkpoints last = {0};
-	struct harness *h = *state;
 	struct writer *writer = make(h, h->path);
 	int64_t rows;
 
@@ -284,7 +281,7 @@ static void a_log_goes_into_the_file_in_steps(void **state)
 	assert_int_equal(last.ended_ns, 0); /* not worth it */
 	assert_int_equal(sent, 0);
 	write_to(writer, pages_of(WAL_STEP_BYTES));
-	rows = harness_number(h->path, "SELECT count(*) FROM t");
+	rows = sql_number(h->path, "SELECT count(*) FROM t");
 	assert_int_equal(count_without_log(h->path), 0);
 	assert_int_equal(writer_begin(writer), 0);
 	checkpoint_step(&last, writer, false);
@@ -304,7 +301,8 @@ static void a_log_goes_into_the_file_in_steps(void **state)
 	assert_int_equal(last.ended_ns, 0);
 	assert_int_equal(sent, 1); /* but it is on its way: the step will wait for less */
 	writer->life_pages = 0;
-	/* One that took long is not soon followed by another, until the log is as long as it may be. */
+	/* One that took long is not soon followed by another, until the log is as long as it may
+	 * be. */
 	last = (struct checkpoints){clock_monotonic_ns(), UINT64_MAX / 16};
 	write_to(writer, pages_of(WAL_CHECKPOINT_BYTES) / 2);
 	checkpoint_step(&last, writer, false);
@@ -312,8 +310,7 @@ static void a_log_goes_into_the_file_in_steps(void **state)
 	assert_int_equal(sent, 2);
 	assert_int_equal(count_without_log(h->path), rows);
 	write_to(writer, pages_of(WAL_CHECKPOINT_BYTES));
-	assert_int_equal(count_without_log(h->path),
-		harness_number(h->path, "SELECT count(*) FROM t"));
+	assert_int_equal(count_without_log(h->path), sql_number(h->path, "SELECT count(*) FROM t"));
 	writer_free(writer);
 }
 
@@ -326,10 +323,9 @@ static off_t bytes_of(const char *path)
 }
 
 /* The end of the process, which the user waits for, then has less than a step to write. */
-static void a_log_goes_into_the_file_when_all_have_said_bye(void **state)
+STORE_CASE(a_log_goes_into_the_file_when_all_have_said_bye)
 {
 	const uint64_t deadline_ns = clock_monotonic_ns() + 300000000000u;
-	struct harness *h = *state;
 	const off_t least = WAL_STEP_BYTES / 4;
 	struct frames f = {0};
 	off_t before;
@@ -373,10 +369,9 @@ static int let_go(sqlite3_vfs *vfs, int us)
 
 /* A reader that finds a log without an index makes the index, and holds the write lock for that
  * moment. */
-static void a_reader_holds_up_an_opening_for_a_moment(void **state)
+STORE_CASE(a_reader_holds_up_an_opening_for_a_moment)
 {
 	sqlite3_vfs *vfs = sqlite3_vfs_find(pace_vfs());
-	struct harness *h = *state;
 	struct writer *writer = make(h, h->path);
 	int (*sleep)(sqlite3_vfs *, int) = vfs->xSleep;
 
@@ -398,29 +393,11 @@ static void a_reader_holds_up_an_opening_for_a_moment(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			a_commit_that_failed_in_its_last_write, harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(a_commit_that_died_before_the_index_knew_of_it,
-			harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(
-			a_commit_of_more_than_the_cache_holds, harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(
-			a_log_damaged_in_its_first_transaction, harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(
-			a_log_whose_header_never_came, harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(
-			a_log_goes_into_the_file_in_steps, harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(a_log_goes_into_the_file_when_all_have_said_bye,
-			harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(a_reader_holds_up_an_opening_for_a_moment,
-			harness_setup, harness_teardown),
-	};
 	int r;
 
 	fault_vfs_install();
 	msg_arena_init(&arena, 1u << 20);
-	r = cmocka_run_group_tests(tests, NULL, NULL);
+	r = test_run(NULL, NULL);
 	msg_arena_done(&arena);
 	return r;
 }

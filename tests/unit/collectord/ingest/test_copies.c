@@ -96,7 +96,7 @@ static int verdict(const Rtl__Frame *sent)
 	return r;
 }
 
-static void every_column_must_have_n_entries(void **state)
+TEST_CASE(every_column_must_have_n_entries)
 {
 	static const size_t counts[] = {
 		offsetof(Rtl__Copies, n_how),
@@ -115,7 +115,6 @@ static void every_column_must_have_n_entries(void **state)
 	};
 	struct sample s;
 
-	(void)state;
 	sample_init(&s, 1);
 	assert_int_equal(verdict(&s.frame), 0);
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
@@ -131,11 +130,10 @@ static void every_column_must_have_n_entries(void **state)
 	assert_int_equal(verdict(&s.frame), -EINVAL);
 }
 
-static void values_without_a_name_are_refused(void **state)
+TEST_CASE(values_without_a_name_are_refused)
 {
 	struct sample s;
 
-	(void)state;
 	sample_init(&s, 1);
 	s.how[0] = 0;
 	assert_int_equal(verdict(&s.frame), -EINVAL);
@@ -146,9 +144,8 @@ static void values_without_a_name_are_refused(void **state)
 	assert_int_equal(verdict(&s.frame), -EINVAL);
 }
 
-static void the_direction_follows_from_the_places(void **state)
+TEST_CASE(the_direction_follows_from_the_places)
 {
-	(void)state;
 	assert_int_equal(rtl_copy_direction_between(RTL_COPY_PLACE_HOST, 3), RTL_COPY_H2D);
 	assert_int_equal(rtl_copy_direction_between(3, RTL_COPY_PLACE_HOST), RTL_COPY_D2H);
 	assert_int_equal(rtl_copy_direction_between(3, 3), RTL_COPY_D2D);
@@ -160,15 +157,15 @@ static void the_direction_follows_from_the_places(void **state)
 }
 
 static const char every_column[] =
-	"SELECT group_concat(copyId || ' ' || submit_ns || ' ' || coalesce(start_ns, '-') || ' ' || "
+	"SELECT group_concat(copyId || ' ' || submit_ns || ' ' || coalesce(start_ns, '-') || ' ' "
+	"|| "
 	"coalesce(end_ns, '-') || ' ' || bytes || ' ' || direction || ' ' || "
 	"coalesce(source_gpuId, '-') || ' ' || coalesce(target_gpuId, '-') || ' ' || how || ' ' || "
 	"coalesce(engine, '-') || ' ' || tid || ' ' || coalesce(roctxId, '-') || ' ' || "
 	"coalesce(correlation_id, '-') || ' ' || rank, '; ') FROM rtl_copy ORDER BY copyId";
 
-static void a_row_says_what_was_sent_and_times_come_later(void **state)
+STORE_CASE(a_row_says_what_was_sent_and_times_come_later)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 	struct sample s;
 
@@ -177,19 +174,19 @@ static void a_row_says_what_was_sent_and_times_come_later(void **state)
 	frames_add(&f, &s.frame);
 	harness_send(h, &f);
 	harness_wait_commit(h, 1);
-	assert_string_equal(harness_text(h->path, every_column),
-		"1 1000 - - 4096 h2d - 3 async - 7 - - 0; "
-		"2 2000 - - 1099511627776 p2p 3 4 on_engine 4 7 5 9 0; "
-		"3 3000 - - 12 unknown - - rect - 8 - - 0");
+	assert_text(h->path, every_column,
+		"1 1000 - - 4096 h2d - 3 async - 7 - - 0; 2 2000 - - 1099511627776 p2p 3 4 "
+		"on_engine 4 7 5 9 0; 3 3000 - - 12 unknown - - rect - 8 - - 0");
 	add_times(&f, 2, 2, 2100, 50);
 	/* Of a copy that was dropped: nothing to set. */
 	add_times(&f, 3, 77, 2100, 50);
 	harness_send(h, &f);
 	harness_wait_commit(h, 3);
-	assert_string_equal(harness_text(h->path, "SELECT group_concat(copyId || ' ' || start_ns || "
-						  "' ' || end_ns) FROM rtl_copy WHERE start_ns"),
+	assert_text(h->path,
+		"SELECT group_concat(copyId || ' ' || start_ns || ' ' || end_ns) FROM rtl_copy "
+		"WHERE start_ns",
 		"2 2100 2150");
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_copy"), N);
+	assert_number(h->path, "SELECT count(*) FROM rtl_copy", N);
 }
 
 static void check_refused(struct harness *h, struct frames *f, const char *words)
@@ -197,12 +194,11 @@ static void check_refused(struct harness *h, struct frames *f, const char *words
 	harness_send(h, f);
 	harness_wait(h, STORE_BAD_FRAME);
 	assert_non_null(strstr(h->answer.text, words));
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_copy"), 0);
+	assert_number(h->path, "SELECT count(*) FROM rtl_copy", 0);
 }
 
-static void a_gpu_that_is_not_there_is_refused(void **state)
+STORE_CASE(a_gpu_that_is_not_there_is_refused)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 	struct sample s;
 
@@ -213,29 +209,11 @@ static void a_gpu_that_is_not_there_is_refused(void **state)
 	check_refused(h, &f, "a copy is out of range");
 }
 
-static void times_that_overflow_are_refused(void **state)
+STORE_CASE(times_that_overflow_are_refused)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
 	harness_open(h);
 	add_times(&f, 1, 1, INT64_MAX, 1);
 	check_refused(h, &f, "a copy is out of range");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_column_must_have_n_entries),
-		cmocka_unit_test(values_without_a_name_are_refused),
-		cmocka_unit_test(the_direction_follows_from_the_places),
-		cmocka_unit_test_setup_teardown(a_row_says_what_was_sent_and_times_come_later,
-			harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(
-			a_gpu_that_is_not_there_is_refused, harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(
-			times_that_overflow_are_refused, harness_setup, harness_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,19 +146,18 @@ static void check_edges(struct harness *h, const char *from, const char *join, c
 	int64_t rows;
 
 	snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s", from);
-	rows = harness_number(h->path, sql);
+	rows = sql_number(h->path, sql);
 	assert_true(rows > 0);
 	snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s %s", from, join);
-	assert_int_equal(harness_number(h->path, sql), rows);
+	assert_number(h->path, sql, rows);
 	snprintf(sql, sizeof(sql), "SELECT count(*) FROM %s %s WHERE NOT (%s)", from, join, key);
-	assert_int_equal(harness_number(h->path, sql), 0);
+	assert_number(h->path, sql, 0);
 }
 
 /* @processes of them, numbered from 1 as rtl_process has them. */
 static void check_apart(struct harness *h, unsigned processes)
 {
-	assert_int_equal(
-		harness_number(h->path, "SELECT count(*) FROM rocpd_op"), processes * N);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", processes * N);
 	check_edges(h, "rocpd_op o", "JOIN rtl_kernel k ON k.id = o.description_id",
 		"k.name = 'kernel' || o.process_id");
 	check_edges(h, "rocpd_op o", "JOIN rtl_marker m USING (process_id, roctxId)",
@@ -176,18 +175,15 @@ static void check_apart(struct harness *h, unsigned processes)
 	harness_check_books(h->path);
 }
 
-static void two_ranks_with_the_same_ids_stay_apart(void **state)
+STORE_CASE(two_ranks_with_the_same_ids_stay_apart)
 {
-	struct harness *h = *state;
-
 	harness_open_session(h, STORE_NEW);
 	for (unsigned process = 1; process <= 2; process++) {
 		harness_open_process(h, (uint8_t)process, (int)process - 1);
 		send_all(h, process);
 	}
 	check_apart(h, 2);
-	assert_string_equal(harness_text(h->path, "SELECT group_concat(DISTINCT rank) FROM rocpd_op"),
-		"0,1");
+	assert_text(h->path, "SELECT group_concat(DISTINCT rank) FROM rocpd_op", "0,1");
 }
 
 /* Opens a process with the pid and start time that the kernel reports, and with the shim's
@@ -210,10 +206,8 @@ static void end(struct harness *h, enum store_ended how)
 }
 
 /* The second one has the pid of the first, and its rank; the third even began with it: exec. */
-static void a_pid_used_again_is_another_process(void **state)
+STORE_CASE(a_pid_used_again_is_another_process)
 {
-	struct harness *h = *state;
-
 	harness_open_session(h, STORE_NEW);
 	open_as(h, 1, 1234, 4242);
 	send_all(h, 1);
@@ -224,19 +218,9 @@ static void a_pid_used_again_is_another_process(void **state)
 	open_as(h, 3, 1234, 9999);
 	send_all(h, 3);
 	check_apart(h, 3);
-	assert_int_equal(harness_number(h->path, "SELECT count(DISTINCT pid) FROM rtl_process"), 1);
-	assert_string_equal(harness_text(h->path, "SELECT group_concat(coalesce(ended, 'lives')) "
-						  "FROM (SELECT * FROM rtl_process ORDER BY id)"),
+	assert_number(h->path, "SELECT count(DISTINCT pid) FROM rtl_process", 1);
+	assert_text(h->path,
+		"SELECT group_concat(coalesce(ended, 'lives')) FROM (SELECT * FROM rtl_process "
+		"ORDER BY id)",
 		"exited,exec,lives");
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(two_ranks_with_the_same_ids_stay_apart),
-		TEST(a_pid_used_again_is_another_process),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

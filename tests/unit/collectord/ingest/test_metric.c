@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collectord/ingest/step_metrics.h"
+#include "tests/lib/test.h"
 
 /* "name=value ..." of what is found in @text, values in their shortest form. */
 static const char *found(const char *text)
@@ -24,9 +20,8 @@ static const char *found(const char *text)
 	return all;
 }
 
-static void pairs_are_found(void **state)
+TEST_CASE(pairs_are_found)
 {
-	(void)state;
 	assert_string_equal(found("loss=1.25"), "loss=1.25");
 	assert_string_equal(found("loss=1.2 lr=3e-4"), "loss=1.2 lr=0.0003");
 	assert_string_equal(found("a=1,b=-2;c=+3\td=.5\n"), "a=1 b=-2 c=3 d=0.5");
@@ -34,9 +29,8 @@ static void pairs_are_found(void **state)
 	assert_string_equal(found("grad/norm=7 l\xc3\xb6ss=1"), "grad/norm=7 l\xc3\xb6ss=1");
 }
 
-static void what_is_no_number_is_no_metric(void **state)
+TEST_CASE(what_is_no_number_is_no_metric)
 {
-	(void)state;
 	assert_string_equal(found(""), "");
 	assert_string_equal(found("forward"), "");
 	assert_string_equal(found("= =1 a= a=b a=1x a==1 a=1=2"), "");
@@ -44,11 +38,10 @@ static void what_is_no_number_is_no_metric(void **state)
 	assert_string_equal(found("a=1e"), "");
 }
 
-static void names_and_numbers_without_end_are_passed_over(void **state)
+TEST_CASE(names_and_numbers_without_end_are_passed_over)
 {
 	char text[4096];
 
-	(void)state;
 	memset(text, 'n', sizeof(text));
 	strcpy(text + METRIC_NAME_BYTES_MAX + 1, "=1 b=2");
 	assert_string_equal(found(text), "b=2");
@@ -62,12 +55,11 @@ static void names_and_numbers_without_end_are_passed_over(void **state)
 }
 
 /* Any bytes but NUL: it ends, and what it finds is finite. */
-static void hostile_texts_are_harmless(void **state)
+TEST_CASE(hostile_texts_are_harmless)
 {
 	static const char bytes[] = "=+-.eE0123456789 ,;xnaif\xff\t";
 	unsigned seed = 1;
 
-	(void)state;
 	for (int i = 0; i < 20000; i++) {
 		char text[65];
 		const char *at = text;
@@ -81,16 +73,4 @@ static void hostile_texts_are_harmless(void **state)
 			assert_true(metric.value - metric.value == 0 && metric.name[0]);
 		assert_true(n <= sizeof(text) / 3);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pairs_are_found),
-		cmocka_unit_test(what_is_no_number_is_no_metric),
-		cmocka_unit_test(names_and_numbers_without_end_are_passed_over),
-		cmocka_unit_test(hostile_texts_are_harmless),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

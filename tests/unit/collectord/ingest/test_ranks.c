@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "collectord/ingest/process/ranks.h"
+#include "tests/lib/test.h"
 
 #define NONE  (-1)
 #define ALIVE INT64_MAX
@@ -137,9 +133,8 @@ static void check_groups(const struct scene *scene, const struct rank_claim *cla
 	}
 }
 
-static void each_scene_has_its_ranks_and_groups(void **state)
+TEST_CASE(each_scene_has_its_ranks_and_groups)
 {
-	(void)state;
 	for (size_t s = 0; s < sizeof(scenes) / sizeof(scenes[0]); s++) {
 		const struct scene *scene = &scenes[s];
 		struct rank_claim claims[ROWS_MAX];
@@ -157,9 +152,8 @@ static void each_scene_has_its_ranks_and_groups(void **state)
 }
 
 /* A second search finds the same ranks: results do not count as claims. */
-static void a_second_look_finds_the_same(void **state)
+TEST_CASE(a_second_look_finds_the_same)
 {
-	(void)state;
 	for (size_t s = 0; s < sizeof(scenes) / sizeof(scenes[0]); s++) {
 		struct rank_claim claims[ROWS_MAX], again[ROWS_MAX];
 		size_t count = fill(&scenes[s], claims);
@@ -174,11 +168,10 @@ static void a_second_look_finds_the_same(void **state)
 	}
 }
 
-static void as_many_processes_as_are_compared_are_compared(void **state)
+TEST_CASE(as_many_processes_as_are_compared_are_compared)
 {
 	struct rank_claim *claims = calloc(RANKS_COMPARED_MAX, sizeof(*claims));
 
-	(void)state;
 	assert_non_null(claims);
 	for (unsigned i = 0; i < RANKS_COMPARED_MAX; i++) {
 		claims[i] = (struct rank_claim){.process_id = i + 1,
@@ -197,11 +190,10 @@ static void as_many_processes_as_are_compared_are_compared(void **state)
 	free(claims);
 }
 
-static void ancestors_begin_with_the_process_and_its_parent(void **state)
+TEST_CASE(ancestors_begin_with_the_process_and_its_parent)
 {
 	char text[RANKS_ANCESTORS_BYTES], own[32], parent[32];
 
-	(void)state;
 	ranks_read_ancestors(getpid(), 0, text);
 	snprintf(own, sizeof(own), "%d.", (int)getpid());
 	snprintf(parent, sizeof(parent), ",%d.", (int)getppid());
@@ -209,16 +201,4 @@ static void ancestors_begin_with_the_process_and_its_parent(void **state)
 	assert_ptr_equal(strchr(text, ','), strstr(text, parent));
 	ranks_read_ancestors(getpid(), 1, text); /* the pid of another process, by then */
 	assert_string_equal(text, "");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_scene_has_its_ranks_and_groups),
-		cmocka_unit_test(a_second_look_finds_the_same),
-		cmocka_unit_test(as_many_processes_as_are_compared_are_compared),
-		cmocka_unit_test(ancestors_begin_with_the_process_and_its_parent),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "collectord/ingest/process/tick_conversion.h"
+#include "tests/lib/test.h"
 
 #define MHZ_25	25000000u
 #define MHZ_100 100000000u
@@ -26,12 +22,11 @@ static int64_t convert(struct tick_line *line, uint64_t tick)
 	return ns;
 }
 
-static void nothing_is_known_without_an_anchor(void **state)
+TEST_CASE(nothing_is_known_without_an_anchor)
 {
 	struct tick_line line;
 	int64_t ns;
 
-	(void)state;
 	tick_line_init(&line, MHZ_100);
 	assert_int_equal(tick_line_convert(&line, 5, &ns), -ENODATA);
 	tick_line_init(&line, 0);
@@ -40,11 +35,10 @@ static void nothing_is_known_without_an_anchor(void **state)
 	assert_int_equal(tick_line_duration(&line, 5, &ns), -ENODATA);
 }
 
-static void beyond_the_anchors_the_nominal_rate_holds(void **state)
+TEST_CASE(beyond_the_anchors_the_nominal_rate_holds)
 {
 	struct tick_line line;
 
-	(void)state;
 	tick_line_init(&line, MHZ_25);
 	assert_int_equal(add(&line, 1000, 500000), 1);
 	assert_int_equal(convert(&line, 1000), 500000);
@@ -55,11 +49,10 @@ static void beyond_the_anchors_the_nominal_rate_holds(void **state)
 	assert_int_equal(convert(&line, 0), 460000);
 }
 
-static void between_anchors_the_line_is_straight(void **state)
+TEST_CASE(between_anchors_the_line_is_straight)
 {
 	struct tick_line line;
 
-	(void)state;
 	tick_line_init(&line, MHZ_100);
 	/* 20 ppm slow, and a third anchor back at the nominal rate. */
 	add(&line, 0, 1000);
@@ -70,12 +63,11 @@ static void between_anchors_the_line_is_straight(void **state)
 	assert_int_equal(convert(&line, 1500000), 15001200);
 }
 
-static void durations_are_exact(void **state)
+TEST_CASE(durations_are_exact)
 {
 	struct tick_line line;
 	int64_t ns;
 
-	(void)state;
 	tick_line_init(&line, MHZ_25);
 	/* Anchors do not matter. */
 	add(&line, 0, 0);
@@ -93,7 +85,7 @@ static void durations_are_exact(void **state)
 }
 
 /* Whichever way they are had: as one division of all bits, rounded down. */
-static void durations_of_any_rate_are_exact(void **state)
+TEST_CASE(durations_of_any_rate_are_exact)
 {
 	static const uint64_t rates[] = {1, 3, 32768, 1000000, MHZ_25, 27000000, 99999999, MHZ_100,
 		100000001, 333333333, 500000000, 999999999, 1000000000, 1000000001, 2500000000,
@@ -103,7 +95,6 @@ static void durations_of_any_rate_are_exact(void **state)
 		INT64_MAX / TICK_LINE_NS_PER_S + 1, UINT32_MAX, INT64_MAX, UINT64_MAX};
 	struct tick_line line;
 
-	(void)state;
 	for (unsigned r = 0; r < sizeof(rates) / sizeof(rates[0]); r++) {
 		tick_line_init(&line, r % 2 ? rates[r] : 0);
 		if (!line.hz)
@@ -122,12 +113,11 @@ static void durations_of_any_rate_are_exact(void **state)
 	}
 }
 
-static void it_never_goes_back(void **state)
+TEST_CASE(it_never_goes_back)
 {
 	struct tick_line line;
 	int64_t last = -1;
 
-	(void)state;
 	tick_line_init(&line, MHZ_100);
 	/* Noisy readings, one of them set back. */
 	for (uint64_t i = 1; i < 300; i++)
@@ -140,11 +130,10 @@ static void it_never_goes_back(void **state)
 	}
 }
 
-static void a_clock_set_back_is_no_anchor(void **state)
+TEST_CASE(a_clock_set_back_is_no_anchor)
 {
 	struct tick_line line;
 
-	(void)state;
 	tick_line_init(&line, MHZ_100);
 	assert_int_equal(add(&line, 1000, 10000), 1);
 	assert_int_equal(add(&line, 1000, 10000), 0);
@@ -154,11 +143,10 @@ static void a_clock_set_back_is_no_anchor(void **state)
 	assert_int_equal(line.count, 2);
 }
 
-static void a_counter_that_goes_back_begins_again(void **state)
+TEST_CASE(a_counter_that_goes_back_begins_again)
 {
 	struct tick_line line;
 
-	(void)state;
 	tick_line_init(&line, MHZ_100);
 	assert_int_equal(add(&line, 1000000, 50000000), TICK_LINE_ADDED);
 	assert_int_equal(add(&line, 2000000, 60000000), TICK_LINE_ADDED);
@@ -174,11 +162,10 @@ static void a_counter_that_goes_back_begins_again(void **state)
 	assert_int_equal(convert(&line, 500100), 75000000);
 }
 
-static void a_suspend_is_between_two_anchors(void **state)
+TEST_CASE(a_suspend_is_between_two_anchors)
 {
 	struct tick_line line;
 
-	(void)state;
 	tick_line_init(&line, MHZ_100);
 	assert_int_equal(add(&line, 0, 1000000), TICK_LINE_ADDED);
 	/* An hour without a tick, in the middle of 10 ms. */
@@ -196,12 +183,11 @@ static void a_suspend_is_between_two_anchors(void **state)
 	assert_int_equal(add(&line, 104000000, 3601031540000), TICK_LINE_STEPPED);
 }
 
-static void the_error_grows_away_from_the_anchors(void **state)
+TEST_CASE(the_error_grows_away_from_the_anchors)
 {
 	struct tick_line line;
 	struct tick_anchor anchor = {.tick = 1000000, .boottime_ns = 10000000, .error_ns = 300};
 
-	(void)state;
 	tick_line_init(&line, MHZ_100);
 	assert_true(tick_line_error(&line, 1) == UINT64_MAX);
 	assert_int_equal(tick_line_add(&line, &anchor), TICK_LINE_ADDED);
@@ -210,11 +196,10 @@ static void the_error_grows_away_from_the_anchors(void **state)
 	assert_int_equal(tick_line_error(&line, 800000), 310 + 1000);
 }
 
-static void old_anchors_are_thinned(void **state)
+TEST_CASE(old_anchors_are_thinned)
 {
 	struct tick_line line;
 
-	(void)state;
 	tick_line_init(&line, MHZ_100);
 	for (uint64_t i = 1; i <= 10000; i++)
 		assert_int_equal(add(&line, i * 1000, i * 10000), 1);
@@ -227,12 +212,11 @@ static void old_anchors_are_thinned(void **state)
 		assert_true(line.anchor[i].tick > line.anchor[i - 1].tick);
 }
 
-static void extremes_are_refused_not_wrapped(void **state)
+TEST_CASE(extremes_are_refused_not_wrapped)
 {
 	struct tick_line line;
 	int64_t ns;
 
-	(void)state;
 	tick_line_init(&line, 1);
 	add(&line, UINT64_MAX / 2, 1000);
 	assert_int_equal(tick_line_convert(&line, UINT64_MAX, &ns), -ERANGE);
@@ -243,14 +227,13 @@ static void extremes_are_refused_not_wrapped(void **state)
 }
 
 /* A rate, and errors, that no real clock has. */
-static void lies_do_not_overflow(void **state)
+TEST_CASE(lies_do_not_overflow)
 {
 	struct tick_anchor first = {.tick = 1, .boottime_ns = 1000, .error_ns = INT64_MAX};
 	struct tick_anchor second = {.tick = 1000, .boottime_ns = 1010, .error_ns = INT64_MAX};
 	struct tick_line line;
 	int64_t ns;
 
-	(void)state;
 	tick_line_init(&line, UINT64_MAX);
 	assert_int_equal(tick_line_add(&line, &first), TICK_LINE_ADDED);
 	assert_int_equal(tick_line_add(&line, &second), TICK_LINE_ADDED);
@@ -282,12 +265,11 @@ static uint64_t draw(uint64_t *state)
 	return *state >> 16;
 }
 
-static void what_came_before_does_not_matter(void **state)
+TEST_CASE(what_came_before_does_not_matter)
 {
 	static const uint64_t rates[] = {1, 999, MHZ_25, MHZ_100, 3000000001u};
 	uint64_t drawn = 1;
 
-	(void)state;
 	for (size_t i = 0; i < 50; i++) {
 		struct tick_line line;
 		uint64_t tick = draw(&drawn) % 1000000, ns = draw(&drawn) % 1000000;
@@ -305,26 +287,4 @@ static void what_came_before_does_not_matter(void **state)
 			ns += draw(&drawn) % (n % 5 ? 10000000 : 10000000000);
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_is_known_without_an_anchor),
-		cmocka_unit_test(beyond_the_anchors_the_nominal_rate_holds),
-		cmocka_unit_test(between_anchors_the_line_is_straight),
-		cmocka_unit_test(durations_are_exact),
-		cmocka_unit_test(durations_of_any_rate_are_exact),
-		cmocka_unit_test(it_never_goes_back),
-		cmocka_unit_test(a_clock_set_back_is_no_anchor),
-		cmocka_unit_test(a_counter_that_goes_back_begins_again),
-		cmocka_unit_test(a_suspend_is_between_two_anchors),
-		cmocka_unit_test(the_error_grows_away_from_the_anchors),
-		cmocka_unit_test(old_anchors_are_thinned),
-		cmocka_unit_test(what_came_before_does_not_matter),
-		cmocka_unit_test(extremes_are_refused_not_wrapped),
-		cmocka_unit_test(lies_do_not_overflow),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,6 +124,19 @@ uint64_t harness_shim(struct harness *h, struct fake_shim *shim, const char *job
 	return harness_expect(h, shim, RTL__FRAME__BODY_WELCOME)->welcome->last_frame;
 }
 
+void harness_say_hello(struct harness *h, struct fake_shim *shim, unsigned n_fds)
+{
+	assert_int_equal(fake_shim_connect(shim, h->socket), 0);
+	assert_int_equal(fake_shim_send_hello(shim, n_fds), 0);
+}
+
+void harness_own_shim(struct harness *h, struct fake_shim *shim, const char *job)
+{
+	assert_int_equal(fake_shim_init(shim, job), 0);
+	harness_say_hello(h, shim, 1);
+	(void)harness_expect(h, shim, RTL__FRAME__BODY_WELCOME);
+}
+
 void harness_connect(struct harness *h, struct fake_shim *peer)
 {
 	assert_int_equal(fake_shim_init(peer, NULL), 0);

@@ -4,17 +4,13 @@
  * The real server on a real socket, turned by the test itself: no thread, no sleep. Every wait
  * pumps the loop until its condition holds, and fails the test after FAKE_WAIT_MS.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdbool.h>
 
 #include "collectord/service/config.h"
 #include "collectord/service/listen.h"
 #include "collectord/loop/server.h"
 #include "tests/lib/fake_shim.h"
+#include "tests/lib/test.h"
 #include "tests/unit/collectord/loop/fake_store.h"
 
 struct harness {
@@ -26,7 +22,10 @@ struct harness {
 	struct server *server;
 };
 
-/* cmocka fixtures; @state is the harness. The second: a private collector. */
+/* A test of a server, whose harness it has as h. The second: of a private collector's. */
+#define SERVER_CASE(claim) TEST_CASE_WITH(claim, harness_setup, harness_teardown, struct harness *h)
+#define PRIVATE_SERVER_CASE(claim)                                                                 \
+	TEST_CASE_WITH(claim, harness_setup_private, harness_teardown, struct harness *h)
 int harness_setup(void **state);
 int harness_setup_private(void **state);
 int harness_teardown(void **state);
@@ -49,6 +48,11 @@ void harness_expect_closed(struct harness *h, struct fake_shim *shim);
 
 /* Connected as a process of its own, Hello said, Welcome received: its last_frame. */
 uint64_t harness_shim(struct harness *h, struct fake_shim *shim, const char *job);
+
+/* Connects @shim, of this process, and says Hello with so many copies of its recorder. */
+void harness_say_hello(struct harness *h, struct fake_shim *shim, unsigned n_fds);
+/* As harness_shim(), of this process. */
+void harness_own_shim(struct harness *h, struct fake_shim *shim, const char *job);
 
 /* Connected (not as a shim), nothing said yet. */
 void harness_connect(struct harness *h, struct fake_shim *peer);

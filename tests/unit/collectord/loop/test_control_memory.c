@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* The control of a session, written and read again, and read when another program wrote it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collectord/loop/sessions/control_memory.h"
 #include "proto/base/limits.h"
+#include "tests/lib/test.h"
 
-static void what_was_told_is_told_again(void **state)
+TEST_CASE(what_was_told_is_told_again)
 {
 	const struct control told[] = {
 		{.seq = 17, .record = true, .until_ns = UINT64_MAX},
@@ -21,7 +17,6 @@ static void what_was_told_is_told_again(void **state)
 	struct control again[CONTROLS_PER_SESSION_MAX];
 	char *text = control_memory_write(told, 3);
 
-	(void)state;
 	assert_string_equal(text, "start 17 18446744073709551615\n"
 				  "stop 18 0 0-0,3-4294967294\n"
 				  "start 18446744073709551615 0 1-2\n");
@@ -34,18 +29,17 @@ static void what_was_told_is_told_again(void **state)
 	free(text);
 }
 
-static void no_more_than_there_may_be(void **state)
+TEST_CASE(no_more_than_there_may_be)
 {
 	struct control again[CONTROLS_PER_SESSION_MAX];
 	char text[4096] = "";
 
-	(void)state;
 	for (unsigned i = 0; i < CONTROLS_PER_SESSION_MAX + 9; i++)
 		strcat(text, "start 1 0\n");
 	assert_int_equal(control_memory_read(text, again), CONTROLS_PER_SESSION_MAX);
 }
 
-static void what_is_none_of_ours_is_nothing(void **state)
+TEST_CASE(what_is_none_of_ours_is_nothing)
 {
 	static const char *const texts[] = {
 		"",
@@ -59,18 +53,6 @@ static void what_is_none_of_ours_is_nothing(void **state)
 	};
 	struct control again[CONTROLS_PER_SESSION_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		assert_int_equal(control_memory_read(texts[i], again), 0);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_told_is_told_again),
-		cmocka_unit_test(no_more_than_there_may_be),
-		cmocka_unit_test(what_is_none_of_ours_is_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

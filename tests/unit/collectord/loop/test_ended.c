@@ -15,9 +15,8 @@ static bool is_over(void *data)
 	return ((struct instance *)data)->state == INSTANCE_ENDED;
 }
 
-static void an_ended_process_holds_no_descriptor(void **state)
+SERVER_CASE(an_ended_process_holds_no_descriptor)
 {
-	struct harness *h = *state;
 	struct instance *dead, *refused;
 	struct fake_shim shim[2];
 
@@ -57,17 +56,15 @@ static void add_dead(struct session *session, enum instance_state state, unsigne
 	}
 }
 
-static void the_processes_of_one_user_are_numbered(void **state)
+SERVER_CASE(the_processes_of_one_user_are_numbered)
 {
-	struct harness *h = *state;
 	struct fake_shim first, last, extra;
 
 	harness_shim(h, &first, "job");
 	add_dead(fake_store.sessions->owner, INSTANCE_ENDED, PROCESSES_PER_UID_MAX - 2);
 	harness_shim(h, &last, "job");
 	fake_shim_init(&extra, "job");
-	assert_int_equal(fake_shim_connect(&extra, h->socket), 0);
-	fake_shim_send_hello(&extra, 1);
+	harness_say_hello(h, &extra, 1);
 	harness_expect_refusal(h, &extra, "too many processes");
 	fake_shim_done(&extra);
 	fake_shim_done(&last);
@@ -75,9 +72,8 @@ static void the_processes_of_one_user_are_numbered(void **state)
 }
 
 /* The file does not take them, and each holds three descriptors. */
-static void a_user_with_many_undrained_processes_waits_with_more(void **state)
+SERVER_CASE(a_user_with_many_undrained_processes_waits_with_more)
 {
-	struct harness *h = *state;
 	struct fake_shim first, last, extra;
 	struct session *session;
 
@@ -87,8 +83,7 @@ static void a_user_with_many_undrained_processes_waits_with_more(void **state)
 	harness_shim(h, &last, "job");
 	add_dead(session, INSTANCE_DRAINING, 1);
 	fake_shim_init(&extra, "job");
-	assert_int_equal(fake_shim_connect(&extra, h->socket), 0);
-	fake_shim_send_hello(&extra, 1);
+	harness_say_hello(h, &extra, 1);
 	harness_expect_refusal(h, &extra, "have ended and are not stored yet");
 	fake_shim_done(&extra);
 	/* One of them is over. */
@@ -130,9 +125,8 @@ static void check_detached(const struct detached *list, unsigned n, bool is_ther
 
 /* Each is a descriptor while the process lives, which may say any number of times that it is new.
  */
-static void the_oldest_of_the_detached_is_forgotten(void **state)
+SERVER_CASE(the_oldest_of_the_detached_is_forgotten)
 {
-	struct harness *h = *state;
 	struct detached *list = NULL;
 
 	for (unsigned n = 1; n <= 2 * DETACHED_MAX; n++)
@@ -142,18 +136,4 @@ static void the_oldest_of_the_detached_is_forgotten(void **state)
 	check_detached(list, DETACHED_MAX, false);
 	check_detached(list, 1, false);
 	detached_free(&list);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, harness_setup, harness_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(an_ended_process_holds_no_descriptor),
-		TEST(the_processes_of_one_user_are_numbered),
-		TEST(the_oldest_of_the_detached_is_forgotten),
-		TEST(a_user_with_many_undrained_processes_waits_with_more),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,16 +5,12 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "collectord/loop/sessions/exit_status.h"
+#include "tests/lib/test.h"
 
 /* Enough for the parent to be quicker than one look and slower than the other, some times. */
 #define ROUNDS	    400
@@ -41,11 +37,10 @@ static pid_t reaped_child(void)
 	return pid;
 }
 
-static void the_start_time_tells_processes_apart(void **state)
+TEST_CASE(the_start_time_tells_processes_apart)
 {
 	uint64_t start_time = exit_status_start_time(getpid());
 
-	(void)state;
 	assert_true(start_time > 0);
 	assert_true(lives(getpid(), start_time));
 	assert_false(lives(getpid(), start_time + 1));
@@ -69,13 +64,12 @@ static int look_from_elsewhere(const char *folder, pid_t alive, pid_t gone)
 	return wrong;
 }
 
-static void the_pid_must_do_where_proc_hides_it(void **state)
+TEST_CASE(the_pid_must_do_where_proc_hides_it)
 {
 	char folder[] = "/tmp/rtl-exit-status-XXXXXX";
 	pid_t self = getpid(), gone = reaped_child(), child;
 	int status;
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	child = fork();
 	if (!child)
@@ -129,20 +123,8 @@ static int ask_beside_a_reaper(void)
 	return r;
 }
 
-static void a_child_that_is_reaped_meanwhile_is_not_asked_again(void **state)
+TEST_CASE(a_child_that_is_reaped_meanwhile_is_not_asked_again)
 {
-	(void)state;
 	for (int i = 0; i < ROUNDS; i++)
 		assert_int_not_equal(ask_beside_a_reaper(), -EAGAIN);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_start_time_tells_processes_apart),
-		cmocka_unit_test(the_pid_must_do_where_proc_hides_it),
-		cmocka_unit_test(a_child_that_is_reaped_meanwhile_is_not_asked_again),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* An instance is found among many that share its pid, its uid or its bucket. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "collectord/loop/sessions/instance.h"
 #include "collectord/loop/sessions/instances.h"
+#include "tests/lib/test.h"
 
 #define MANY 512u
 
@@ -46,17 +41,17 @@ static void add_many(void)
 	}
 }
 
-static void each_is_found_as_itself(void **state)
+#define CASE(claim) TEST_CASE_BETWEEN(claim, set_up, tear_down)
+
+CASE(each_is_found_as_itself)
 {
-	(void)state;
 	add_many();
 	for (unsigned i = 0; i < MANY; i++)
 		assert_ptr_equal(instances_find(instances, &many[i].identity), &many[i]);
 }
 
-static void a_removed_instance_is_not_found_and_the_others_are(void **state)
+CASE(a_removed_instance_is_not_found_and_the_others_are)
 {
-	(void)state;
 	add_many();
 	for (unsigned i = 0; i < MANY; i += 3)
 		instances_remove(instances, &many[i]);
@@ -65,9 +60,8 @@ static void a_removed_instance_is_not_found_and_the_others_are(void **state)
 			instances_find(instances, &many[i].identity), i % 3 ? &many[i] : NULL);
 }
 
-static void another_of_a_pid_is_live_and_has_another_token(void **state)
+CASE(another_of_a_pid_is_live_and_has_another_token)
 {
-	(void)state;
 	add_many();
 	for (unsigned i = 0; i < MANY; i++) {
 		struct instance *other = &many[i ^ 1u];
@@ -81,17 +75,4 @@ static void another_of_a_pid_is_live_and_has_another_token(void **state)
 		*other = (struct instance){
 			.identity = other->identity, .next_in_bucket = other->next_in_bucket};
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(each_is_found_as_itself, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			a_removed_instance_is_not_found_and_the_others_are, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			another_of_a_pid_is_live_and_has_another_token, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,9 +48,8 @@ static uint64_t connect_without_the(struct harness *h, uint64_t n)
 	return count;
 }
 
-static void a_shim_that_connects_without_memory_is_accepted_later(void **state)
+SERVER_CASE(a_shim_that_connects_without_memory_is_accepted_later)
 {
-	struct harness *h = *state;
 	uint64_t count = connect_without_the(h, 0);
 
 	assert_true(count > 0 && count < ALLOCATIONS);
@@ -86,9 +85,8 @@ static uint64_t greet_without_the(struct harness *h, uint64_t n)
 	return count;
 }
 
-static void a_shim_that_says_hello_without_memory_may_reconnect(void **state)
+SERVER_CASE(a_shim_that_says_hello_without_memory_may_reconnect)
 {
-	struct harness *h = *state;
 	uint64_t count = greet_without_the(h, 0);
 
 	assert_true(count > 0 && count < ALLOCATIONS);
@@ -97,10 +95,9 @@ static void a_shim_that_says_hello_without_memory_may_reconnect(void **state)
 }
 
 /* The connection stays in the backlog, whose listener would wake the loop all the time. */
-static void where_the_kernel_has_no_memory_accepting_pauses(void **state)
+SERVER_CASE(where_the_kernel_has_no_memory_accepting_pauses)
 {
 	static const int errors[] = {ENOMEM, ENOBUFS};
-	struct harness *h = *state;
 
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
 		struct fake_shim shim;
@@ -138,9 +135,8 @@ static bool is_flushed(void *data)
 }
 
 /* Its session would never close, and its rtl run would wait for that. */
-static void what_must_be_done_is_tried_until_there_is_memory(void **state)
+SERVER_CASE(what_must_be_done_is_tried_until_there_is_memory)
 {
-	struct harness *h = *state;
 	struct fake_shim shim;
 
 	harness_shim(h, &shim, "job");
@@ -162,19 +158,7 @@ static void what_must_be_done_is_tried_until_there_is_memory(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_must_be_done_is_tried_until_there_is_memory,
-			harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(
-			a_shim_that_connects_without_memory_is_accepted_later, harness_setup,
-			harness_teardown),
-		cmocka_unit_test_setup_teardown(a_shim_that_says_hello_without_memory_may_reconnect,
-			harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(where_the_kernel_has_no_memory_accepting_pauses,
-			harness_setup, harness_teardown),
-	};
-
 	event_set_mem_functions(fault_malloc_malloc, fault_malloc_realloc, free);
 	fault_malloc_everywhere();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

@@ -3,15 +3,11 @@
 #include "collectord/loop/tools/merged_replies.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "proto/base/limits.h"
 #include "proto/wire/msg.h"
+#include "tests/lib/test.h"
 
 struct heard {
 	char text[1024];
@@ -86,57 +82,53 @@ static struct heard merged(
 	return heard;
 }
 
-static void of_refusals_the_one_that_knew_most_is_told(void **state)
+TEST_CASE(of_refusals_the_one_that_knew_most_is_told)
 {
 	struct answer a, b, c;
 	Rtl__Frame *replies[] = {ctl(&a, false, 1, "none"), ctl(&b, false, 3, "no process"),
 		ctl(&c, false, 1, "none here")};
 	struct heard heard = merged(replies, 3, NULL, NULL);
 
-	(void)state;
 	assert_false(heard.ok);
 	assert_int_equal(heard.reason, 3);
 	assert_string_equal(heard.text, "no process");
 }
 
-static void what_was_done_is_told_of_all_and_what_was_not_meant_of_none(void **state)
+TEST_CASE(what_was_done_is_told_of_all_and_what_was_not_meant_of_none)
 {
 	struct answer a, b, c;
 	Rtl__Frame *replies[] = {ctl(&a, true, 0, "session a\n"), ctl(&b, false, 1, "none"),
 		ctl(&c, true, 0, "session c\n")};
 	struct heard heard = merged(replies, 3, NULL, NULL);
 
-	(void)state;
 	assert_true(heard.ok);
 	assert_int_equal(heard.matched, 2);
 	assert_string_equal(heard.text, "session a\nsession c\n");
 }
 
-static void the_state_of_the_node_is_the_first_that_is_not_ok(void **state)
+TEST_CASE(the_state_of_the_node_is_the_first_that_is_not_ok)
 {
 	struct answer a, b;
 	Rtl__Frame *replies[] = {
 		ctl(&a, true, 0, "ok\nsession a\n"), ctl(&b, true, 0, "degraded: b\nsession b\n")};
 
-	(void)state;
 	assert_string_equal(merged(replies, 2, NULL, "node, ").text,
 		"node, degraded: b\nsession a\nsession b\n");
 }
 
-static void a_worker_that_does_not_answer_is_named(void **state)
+TEST_CASE(a_worker_that_does_not_answer_is_named)
 {
 	struct answer a;
 	Rtl__Frame *replies[] = {stat_of(&a, "ok"), NULL};
 	struct heard heard = merged(replies, 2, "uid 7", NULL);
 	const struct merge none = {.replies = replies + 1, .count = 1, .silent = "uid 7"};
 
-	(void)state;
 	assert_non_null(strstr(heard.text, "uid 7"));
 	assert_int_equal(merge_replies(&none, hear, &heard), -ENODATA);
 }
 
 /* 4 MiB are what a tool takes; the small one loses nothing to the great one. */
-static void a_reply_stays_as_small_as_one_may_be(void **state)
+TEST_CASE(a_reply_stays_as_small_as_one_may_be)
 {
 	static Rtl__StatRow rows[2][40000];
 	static Rtl__StatRow *lists[2][40000];
@@ -147,7 +139,6 @@ static void a_reply_stays_as_small_as_one_may_be(void **state)
 	Rtl__Frame *replies[] = {stat_of(&a, "ok"), stat_of(&b, "ok")};
 	struct heard heard;
 
-	(void)state;
 	memset(exe, 'x', sizeof(exe) - 1);
 	for (unsigned k = 0; k < 2; k++)
 		for (unsigned i = 0; i < 40000; i++) {
@@ -174,17 +165,4 @@ static void a_reply_stays_as_small_as_one_may_be(void **state)
 	assert_int_equal(heard.rows + heard.left_out, 40100);
 	assert_int_equal(heard.sessions, 2);
 	assert_int_equal(heard.first_start_ns, 2); /* the newest first */
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(of_refusals_the_one_that_knew_most_is_told),
-		cmocka_unit_test(what_was_done_is_told_of_all_and_what_was_not_meant_of_none),
-		cmocka_unit_test(the_state_of_the_node_is_the_first_that_is_not_ok),
-		cmocka_unit_test(a_worker_that_does_not_answer_is_named),
-		cmocka_unit_test(a_reply_stays_as_small_as_one_may_be),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,9 +42,8 @@ static void pass(int connection, const void *data, size_t bytes, int flags)
 	assert_int_equal(sendmsg(connection, &message, flags | MSG_NOSIGNAL), bytes);
 }
 
-static void a_descriptor_with_an_urgent_byte_is_refused(void **state)
+SERVER_CASE(a_descriptor_with_an_urgent_byte_is_refused)
 {
-	struct harness *h = *state;
 	Rtl__StatRequest request = RTL__STAT_REQUEST__INIT;
 	Rtl__Frame frame = RTL__FRAME__INIT;
 	struct fake_shim tool;
@@ -63,9 +62,8 @@ static void a_descriptor_with_an_urgent_byte_is_refused(void **state)
 	fake_shim_done(&tool);
 }
 
-static void descriptors_of_a_connection_too_many_are_closed_by_another_process(void **state)
+SERVER_CASE(descriptors_of_a_connection_too_many_are_closed_by_another_process)
 {
-	struct harness *h = *state;
 	struct receiver *receiver = &h->server->receiver;
 	struct fake_shim tool;
 
@@ -80,14 +78,13 @@ static void descriptors_of_a_connection_too_many_are_closed_by_another_process(v
 		harness_turn(h);
 }
 
-static void all_parked_connections_are_left_to_processes_at_the_end(void **state)
+TEST_CASE(all_parked_connections_are_left_to_processes_at_the_end)
 {
 	struct event_base *base = event_base_new();
 	static struct receiver receiver;
 	static int connections[CONNECTIONS];
 	struct rlimit limit;
 
-	(void)state;
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	limit.rlim_cur = limit.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -107,18 +104,4 @@ static void all_parked_connections_are_left_to_processes_at_the_end(void **state
 	event_base_free(base);
 	for (int i = 0; i < CONNECTIONS; i++)
 		assert_int_equal(fcntl(connections[i], F_GETFD), -1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_descriptor_with_an_urgent_byte_is_refused,
-			harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(
-			descriptors_of_a_connection_too_many_are_closed_by_another_process,
-			harness_setup, harness_teardown),
-		cmocka_unit_test(all_parked_connections_are_left_to_processes_at_the_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

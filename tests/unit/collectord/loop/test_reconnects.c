@@ -9,22 +9,17 @@
 #include "collectord/loop/connections/peer.h"
 #include "proto/base/limits.h"
 
-static void a_reconnect_replaces_the_older_connection(void **state)
+SERVER_CASE(a_reconnect_replaces_the_older_connection)
 {
-	struct harness *h = *state;
 	struct fake_shim first;
 	struct fake_shim second;
 
 	/* Both are this very process: the same pid and start time. */
-	fake_shim_init(&first, "job");
-	assert_int_equal(fake_shim_connect(&first, h->socket), 0);
-	fake_shim_send_hello(&first, 1);
-	harness_expect(h, &first, RTL__FRAME__BODY_WELCOME);
+	harness_own_shim(h, &first, "job");
 	fake_store.processes->hw = 41;
 	fake_shim_init(&second, "job");
 	memcpy(second.recorder->token, first.recorder->token, sizeof(first.recorder->token));
-	assert_int_equal(fake_shim_connect(&second, h->socket), 0);
-	fake_shim_send_hello(&second, 1);
+	harness_say_hello(h, &second, 1);
 	assert_int_equal(
 		harness_expect(h, &second, RTL__FRAME__BODY_WELCOME)->welcome->last_frame, 41);
 	harness_expect_closed(h, &first);
@@ -42,21 +37,16 @@ static bool was_reopened(void *data)
 	return ((struct store_process *)data)->reopens == 1;
 }
 
-static void no_ack_comes_before_the_welcome(void **state)
+SERVER_CASE(no_ack_comes_before_the_welcome)
 {
-	struct harness *h = *state;
 	struct store_process *process;
 	struct fake_shim shim;
 
-	fake_shim_init(&shim, "job");
-	assert_int_equal(fake_shim_connect(&shim, h->socket), 0);
-	fake_shim_send_hello(&shim, 1);
-	harness_expect(h, &shim, RTL__FRAME__BODY_WELCOME);
+	harness_own_shim(h, &shim, "job");
 	process = fake_store.processes;
 	fake_store.holds_opens = true;
 	fake_shim_hang_up(&shim);
-	assert_int_equal(fake_shim_connect(&shim, h->socket), 0);
-	fake_shim_send_hello(&shim, 1);
+	harness_say_hello(h, &shim, 1);
 	harness_wait(h, was_reopened, process);
 	/* Of the older connection: the shim does not know that it sent that. */
 	fake_store_answer(h->store, STORE_COMMITTED, process->owner, 7, NULL);
@@ -75,22 +65,19 @@ static bool was_closed(void *data)
 }
 
 /* However often, while its database has no answer: the one that comes is for the last of them. */
-static void a_shim_that_reconnects_often_is_queued_once(void **state)
+SERVER_CASE(a_shim_that_reconnects_often_is_queued_once)
 {
-	struct harness *h = *state;
 	struct fake_shim shim, again[5];
 
 	fake_store.holds_opens = true;
 	fake_shim_init(&shim, "job");
-	assert_int_equal(fake_shim_connect(&shim, h->socket), 0);
-	fake_shim_send_hello(&shim, 1);
+	harness_say_hello(h, &shim, 1);
 	for (unsigned i = 0; i < 5; i++) {
 		again[i] = shim;
 		shim.fd = -1;
 		shim.reader = (struct frame_reader){0};
 		frame_reader_init(&shim.reader, REPLY_BYTES_MAX);
-		assert_int_equal(fake_shim_connect(&shim, h->socket), 0);
-		fake_shim_send_hello(&shim, 1);
+		harness_say_hello(h, &shim, 1);
 		/* The one before makes way once this one's Hello was read. */
 		harness_wait(h, was_closed, &again[i]);
 		close(again[i].fd);
@@ -102,17 +89,4 @@ static void a_shim_that_reconnects_often_is_queued_once(void **state)
 	assert_int_equal(
 		harness_expect(h, &shim, RTL__FRAME__BODY_WELCOME)->welcome->last_frame, 3);
 	fake_shim_done(&shim);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, harness_setup, harness_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_reconnect_replaces_the_older_connection),
-		TEST(no_ack_comes_before_the_welcome),
-		TEST(a_shim_that_reconnects_often_is_queued_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,6 +30,12 @@ static void join(struct harness *h, struct fake_shim *runner, const char *job)
 	(void)harness_expect(h, runner, RTL__FRAME__BODY_RUNNER_STATUS);
 }
 
+static void join_with_shim(struct harness *h, struct fake_shim *runner, struct fake_shim *shim)
+{
+	join(h, runner, "job");
+	harness_shim(h, shim, "job");
+}
+
 /* The answer to RunnerDone, before the session is closed. */
 static void say_done(struct harness *h, struct fake_shim *runner, bool now, unsigned live)
 {
@@ -53,9 +59,8 @@ static unsigned expect_closed_status(struct harness *h, struct fake_shim *runner
 	return runners;
 }
 
-static void a_runner_is_told_where_its_session_is(void **state)
+SERVER_CASE(a_runner_is_told_where_its_session_is)
 {
-	struct harness *h = *state;
 	const Rtl__RunnerStatus *status;
 	struct fake_shim runner;
 
@@ -83,9 +88,8 @@ static void say_done_unseen(struct fake_shim *runner, uint32_t unseen)
 	assert_int_equal(fake_send(runner->fd, &frame), 0);
 }
 
-static void what_a_runner_saw_without_a_shim_is_counted_once_and_within_limits(void **state)
+SERVER_CASE(what_a_runner_saw_without_a_shim_is_counted_once_and_within_limits)
 {
-	struct harness *h = *state;
 	struct fake_shim runner, shim, other;
 
 	join(h, &runner, "job");
@@ -114,9 +118,8 @@ static bool is_opening(struct harness *h, struct fake_shim *runner)
 	return status->opening;
 }
 
-static void a_runner_that_asks_is_told_that_the_file_is_being_made(void **state)
+SERVER_CASE(a_runner_that_asks_is_told_that_the_file_is_being_made)
 {
-	struct harness *h = *state;
 	struct fake_shim first, second, patient;
 
 	fake_store.only_makes = true;
@@ -137,9 +140,8 @@ static void a_runner_that_asks_is_told_that_the_file_is_being_made(void **state)
 	fake_shim_done(&patient);
 }
 
-static void a_runner_is_refused_if_the_file_fails_after_it_was_made(void **state)
+SERVER_CASE(a_runner_is_refused_if_the_file_fails_after_it_was_made)
 {
-	struct harness *h = *state;
 	struct fake_shim runner;
 
 	fake_store.only_makes = true;
@@ -151,9 +153,8 @@ static void a_runner_is_refused_if_the_file_fails_after_it_was_made(void **state
 	fake_shim_done(&runner);
 }
 
-static void a_runner_without_a_job_is_refused(void **state)
+SERVER_CASE(a_runner_without_a_job_is_refused)
 {
-	struct harness *h = *state;
 	struct fake_shim runner;
 
 	harness_connect(h, &runner);
@@ -162,11 +163,10 @@ static void a_runner_without_a_job_is_refused(void **state)
 	fake_shim_done(&runner);
 }
 
-static void a_runner_with_rules_that_are_none_is_refused(void **state)
+SERVER_CASE(a_runner_with_rules_that_are_none_is_refused)
 {
 	static const char *const bad[] = {"gemm", "gemm\t\tx", "gemm\tx\n", "\t\tx\n", "gemm\t\t\n",
 		"gemm\t\tx\ty\n", "gemm\t\tx\n\n", "\n", "gemm\n\t\tx\n"};
-	struct harness *h = *state;
 	struct fake_shim runner;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
@@ -182,14 +182,11 @@ static void a_runner_with_rules_that_are_none_is_refused(void **state)
 	fake_shim_done(&runner);
 }
 
-static void the_session_closes_when_runner_and_processes_are_done(void **state)
+SERVER_CASE(the_session_closes_when_runner_and_processes_are_done)
 {
-	struct harness *h = *state;
-	struct fake_shim runner;
-	struct fake_shim shim;
+	struct fake_shim runner, shim;
 
-	join(h, &runner, "job");
-	harness_shim(h, &shim, "job");
+	join_with_shim(h, &runner, &shim);
 	assert_int_equal(fake_store.n_sessions, 1);
 	say_done(h, &runner, false, 1);
 	assert_false(fake_store.sessions->is_closed);
@@ -201,14 +198,11 @@ static void the_session_closes_when_runner_and_processes_are_done(void **state)
 	fake_shim_done(&runner);
 }
 
-static void a_runner_holds_its_session_when_all_processes_have_ended(void **state)
+SERVER_CASE(a_runner_holds_its_session_when_all_processes_have_ended)
 {
-	struct harness *h = *state;
-	struct fake_shim runner;
-	struct fake_shim shim;
+	struct fake_shim runner, shim;
 
-	join(h, &runner, "job");
-	harness_shim(h, &shim, "job");
+	join_with_shim(h, &runner, &shim);
 	fake_shim_done(&shim);
 	harness_wait(h, has_ended, fake_store.processes);
 	harness_shim(h, &shim, "job");
@@ -218,10 +212,9 @@ static void a_runner_holds_its_session_when_all_processes_have_ended(void **stat
 	fake_shim_done(&runner);
 }
 
-static void of_several_runners_exactly_one_is_the_last(void **state)
+SERVER_CASE(of_several_runners_exactly_one_is_the_last)
 {
 	struct fake_shim runners[3];
-	struct harness *h = *state;
 	unsigned sum = 0;
 	unsigned last = 0;
 
@@ -241,14 +234,11 @@ static void of_several_runners_exactly_one_is_the_last(void **state)
 	assert_int_equal(sum, 3 + 2 + 1);
 }
 
-static void a_runner_that_waits_no_longer_detaches_what_lives(void **state)
+SERVER_CASE(a_runner_that_waits_no_longer_detaches_what_lives)
 {
-	struct harness *h = *state;
-	struct fake_shim runner;
-	struct fake_shim shim;
+	struct fake_shim runner, shim;
 
-	join(h, &runner, "job");
-	harness_shim(h, &shim, "job");
+	join_with_shim(h, &runner, &shim);
 	say_done(h, &runner, false, 1);
 	harness_send_runner_done(&runner, true, 0);
 	(void)harness_expect(h, &runner, RTL__FRAME__BODY_RUNNER_STATUS);
@@ -259,31 +249,24 @@ static void a_runner_that_waits_no_longer_detaches_what_lives(void **state)
 	fake_shim_done(&shim);
 }
 
-static void what_was_detached_does_not_open_its_session_again(void **state)
+SERVER_CASE(what_was_detached_does_not_open_its_session_again)
 {
-	struct harness *h = *state;
-	struct fake_shim runner;
-	struct fake_shim shim;
+	struct fake_shim runner, shim;
 
 	join(h, &runner, "job");
-	fake_shim_init(&shim, "job");
-	fake_shim_connect(&shim, h->socket);
-	fake_shim_send_hello(&shim, 1);
-	(void)harness_expect(h, &shim, RTL__FRAME__BODY_WELCOME);
+	harness_own_shim(h, &shim, "job");
 	say_done(h, &runner, true, 1);
 	(void)expect_closed_status(h, &runner);
 	harness_expect_refusal(h, &shim, "closed");
-	fake_shim_connect(&shim, h->socket);
-	fake_shim_send_hello(&shim, 1);
+	harness_say_hello(h, &shim, 1);
 	harness_expect_refusal(h, &shim, "closed");
 	assert_int_equal(fake_store.n_sessions, 1);
 	fake_shim_done(&runner);
 	fake_shim_done(&shim);
 }
 
-static void a_runner_does_not_end_the_processes_of_another(void **state)
+SERVER_CASE(a_runner_does_not_end_the_processes_of_another)
 {
-	struct harness *h = *state;
 	struct fake_shim first;
 	struct fake_shim second;
 	struct fake_shim shim;
@@ -300,14 +283,11 @@ static void a_runner_does_not_end_the_processes_of_another(void **state)
 	fake_shim_done(&shim);
 }
 
-static void a_dead_runner_leaves_the_session_to_its_processes(void **state)
+SERVER_CASE(a_dead_runner_leaves_the_session_to_its_processes)
 {
-	struct harness *h = *state;
-	struct fake_shim runner;
-	struct fake_shim shim;
+	struct fake_shim runner, shim;
 
-	join(h, &runner, "job");
-	harness_shim(h, &shim, "job");
+	join_with_shim(h, &runner, &shim);
 	fake_shim_done(&runner);
 	fake_store_answer(h->store, STORE_COMMITTED, fake_store.processes->owner, 1, NULL);
 	(void)harness_expect(h, &shim, RTL__FRAME__BODY_ACK);
@@ -317,12 +297,17 @@ static void a_dead_runner_leaves_the_session_to_its_processes(void **state)
 	fake_shim_done(&shim);
 }
 
-/* It was killed: its command goes on, and has only not come to the GPU. */
-static void a_process_that_connects_after_its_runner_died_is_waited_for(void **state)
+/* The last runner is done, and its session is closed. */
+static void end(struct harness *h, struct fake_shim *runner)
 {
-	struct harness *h = *state;
-	struct fake_shim runner;
-	struct fake_shim shim;
+	harness_send_runner_done(runner, false, 0);
+	harness_wait(h, is_closed, fake_store.sessions);
+}
+
+/* It was killed: its command goes on, and has only not come to the GPU. */
+SERVER_CASE(a_process_that_connects_after_its_runner_died_is_waited_for)
+{
+	struct fake_shim runner, shim;
 
 	join(h, &runner, "job");
 	fake_shim_done(&runner);
@@ -336,16 +321,14 @@ static void a_process_that_connects_after_its_runner_died_is_waited_for(void **s
 }
 
 /* The collector before this one died before the session was in its file: only its runner knows. */
-static void a_session_whose_runner_reconnects_was_unwatched(void **state)
+SERVER_CASE(a_session_whose_runner_reconnects_was_unwatched)
 {
-	struct harness *h = *state;
 	struct fake_shim runner;
 
 	harness_connect(h, &runner);
 	harness_send_runner_hello_again(&runner, "job");
 	(void)harness_expect(h, &runner, RTL__FRAME__BODY_RUNNER_STATUS);
-	harness_send_runner_done(&runner, false, 0);
-	harness_wait(h, is_closed, fake_store.sessions);
+	end(h, &runner);
 	assert_true(fake_store.sessions->was_unwatched);
 	fake_shim_done(&runner);
 }
@@ -361,8 +344,7 @@ static bool comes_again_unwatched(struct harness *h, struct listen_place place)
 	harness_connect(h, &runner);
 	harness_send_runner_hello_again(&runner, "job");
 	(void)harness_expect(h, &runner, RTL__FRAME__BODY_RUNNER_STATUS);
-	harness_send_runner_done(&runner, false, 0);
-	harness_wait(h, is_closed, fake_store.sessions);
+	end(h, &runner);
 	was_unwatched = fake_store.sessions->was_unwatched;
 	fake_shim_done(&runner);
 	h->sockets = bound;
@@ -370,38 +352,35 @@ static bool comes_again_unwatched(struct harness *h, struct listen_place place)
 }
 
 /* The process that passed the socket held it meanwhile, so that runners waited in its queue. */
-static void a_session_is_watched_while_another_process_holds_the_socket(void **state)
+SERVER_CASE(a_session_is_watched_while_another_process_holds_the_socket)
 {
-	assert_false(comes_again_unwatched(*state, ((struct harness *)*state)->sockets.places[0]));
+	assert_false(comes_again_unwatched(h, h->sockets.places[0]));
 }
 
-static void a_place_that_is_not_to_be_seen_was_held(void **state)
+SERVER_CASE(a_place_that_is_not_to_be_seen_was_held)
 {
-	assert_false(comes_again_unwatched(*state, (struct listen_place){.is_known = false}));
+	assert_false(comes_again_unwatched(h, (struct listen_place){.is_known = false}));
 }
 
-static void a_place_where_nothing_lay_was_not_held(void **state)
+SERVER_CASE(a_place_where_nothing_lay_was_not_held)
 {
-	assert_true(comes_again_unwatched(*state, (struct listen_place){.is_missing = true}));
+	assert_true(comes_again_unwatched(h, (struct listen_place){.is_missing = true}));
 }
 
 /* Cleaners remove files from /run and /tmp: later runners have not found the collector. */
-static void a_session_is_unwatched_while_the_socket_is_gone(void **state)
+SERVER_CASE(a_session_is_unwatched_while_the_socket_is_gone)
 {
-	struct harness *h = *state;
 	struct fake_shim runner;
 
 	join(h, &runner, "job");
 	assert_int_equal(unlink(h->socket), 0);
-	harness_send_runner_done(&runner, false, 0);
-	harness_wait(h, is_closed, fake_store.sessions);
+	end(h, &runner);
 	assert_true(fake_store.sessions->was_unwatched);
 	fake_shim_done(&runner);
 }
 
-static void a_session_is_unwatched_while_another_file_has_the_sockets_name(void **state)
+SERVER_CASE(a_session_is_unwatched_while_another_file_has_the_sockets_name)
 {
-	struct harness *h = *state;
 	struct fake_shim runner;
 	char moved[sizeof(h->socket) + 8];
 	int fd;
@@ -412,19 +391,16 @@ static void a_session_is_unwatched_while_another_file_has_the_sockets_name(void 
 	assert_int_equal(rename(h->socket, moved), 0);
 	fd = open(h->socket, O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
-	harness_send_runner_done(&runner, false, 0);
-	harness_wait(h, is_closed, fake_store.sessions);
+	end(h, &runner);
 	assert_true(fake_store.sessions->was_unwatched);
 	fake_shim_done(&runner);
 	close(fd);
 	assert_int_equal(rename(moved, h->socket), 0);
 }
 
-static void what_was_sent_before_the_end_of_a_command_belongs_to_its_session(void **state)
+SERVER_CASE(what_was_sent_before_the_end_of_a_command_belongs_to_its_session)
 {
-	struct harness *h = *state;
-	struct fake_shim runner;
-	struct fake_shim shim;
+	struct fake_shim runner, shim;
 
 	join(h, &runner, "job");
 	/* The rank comes and dies, its runner says so, and only then does the server look. */
@@ -443,9 +419,8 @@ static void what_was_sent_before_the_end_of_a_command_belongs_to_its_session(voi
 	fake_shim_done(&runner);
 }
 
-static void a_session_without_a_runner_closes_after_its_last_process(void **state)
+SERVER_CASE(a_session_without_a_runner_closes_after_its_last_process)
 {
-	struct harness *h = *state;
 	struct fake_shim shim;
 
 	harness_shim(h, &shim, "job");
@@ -460,9 +435,8 @@ static bool is_session_gone(void *data)
 	return ((struct store_session *)data)->is_freed;
 }
 
-static void a_latecomer_reopens_the_file_of_its_session(void **state)
+SERVER_CASE(a_latecomer_reopens_the_file_of_its_session)
 {
-	struct harness *h = *state;
 	struct fake_shim shim;
 
 	harness_shim(h, &shim, "job");
@@ -475,9 +449,8 @@ static void a_latecomer_reopens_the_file_of_its_session(void **state)
 	fake_shim_done(&shim);
 }
 
-static void processes_without_a_job_have_sessions_of_their_own(void **state)
+SERVER_CASE(processes_without_a_job_have_sessions_of_their_own)
 {
-	struct harness *h = *state;
 	struct fake_shim first;
 	struct fake_shim second;
 
@@ -495,11 +468,9 @@ static bool is_stopping(void *data)
 	return server->is_stopping && server->is_flushed;
 }
 
-static void a_private_collector_ends_with_its_session(void **state)
+PRIVATE_SERVER_CASE(a_private_collector_ends_with_its_session)
 {
-	struct harness *h = *state;
-	struct fake_shim runner;
-	struct fake_shim shim;
+	struct fake_shim runner, shim;
 
 	join(h, &runner, "whatever");
 	harness_shim(h, &shim, "another key");
@@ -514,14 +485,11 @@ static void a_private_collector_ends_with_its_session(void **state)
 	fake_shim_done(&runner);
 }
 
-static void a_private_collector_survives_its_runner(void **state)
+PRIVATE_SERVER_CASE(a_private_collector_survives_its_runner)
 {
-	struct harness *h = *state;
-	struct fake_shim runner;
-	struct fake_shim shim;
+	struct fake_shim runner, shim;
 
-	join(h, &runner, "job");
-	harness_shim(h, &shim, "job");
+	join_with_shim(h, &runner, &shim);
 	fake_shim_done(&runner);
 	fake_store_answer(h->store, STORE_COMMITTED, fake_store.processes->owner, 1, NULL);
 	(void)harness_expect(h, &shim, RTL__FRAME__BODY_ACK);
@@ -530,42 +498,4 @@ static void a_private_collector_survives_its_runner(void **state)
 	harness_wait(h, is_stopping, h->server);
 	assert_true(fake_store.sessions->is_closed);
 	fake_shim_done(&shim);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, harness_setup, harness_teardown)
-#define PRIVATE_TEST(function)                                                                     \
-	cmocka_unit_test_setup_teardown(function, harness_setup_private, harness_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_runner_is_told_where_its_session_is),
-		TEST(what_a_runner_saw_without_a_shim_is_counted_once_and_within_limits),
-		TEST(a_runner_that_asks_is_told_that_the_file_is_being_made),
-		TEST(a_runner_is_refused_if_the_file_fails_after_it_was_made),
-		TEST(a_runner_without_a_job_is_refused),
-		TEST(a_runner_with_rules_that_are_none_is_refused),
-		TEST(the_session_closes_when_runner_and_processes_are_done),
-		TEST(a_runner_holds_its_session_when_all_processes_have_ended),
-		TEST(of_several_runners_exactly_one_is_the_last),
-		TEST(a_runner_that_waits_no_longer_detaches_what_lives),
-		TEST(what_was_detached_does_not_open_its_session_again),
-		TEST(a_runner_does_not_end_the_processes_of_another),
-		TEST(a_dead_runner_leaves_the_session_to_its_processes),
-		TEST(a_process_that_connects_after_its_runner_died_is_waited_for),
-		TEST(a_session_whose_runner_reconnects_was_unwatched),
-		TEST(a_session_is_watched_while_another_process_holds_the_socket),
-		TEST(a_place_that_is_not_to_be_seen_was_held),
-		TEST(a_place_where_nothing_lay_was_not_held),
-		TEST(a_session_is_unwatched_while_the_socket_is_gone),
-		TEST(a_session_is_unwatched_while_another_file_has_the_sockets_name),
-		TEST(what_was_sent_before_the_end_of_a_command_belongs_to_its_session),
-		TEST(a_session_without_a_runner_closes_after_its_last_process),
-		TEST(a_latecomer_reopens_the_file_of_its_session),
-		TEST(processes_without_a_job_have_sessions_of_their_own),
-		PRIVATE_TEST(a_private_collector_ends_with_its_session),
-		PRIVATE_TEST(a_private_collector_survives_its_runner),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

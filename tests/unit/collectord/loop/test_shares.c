@@ -41,10 +41,9 @@ static void leave(struct harness *h, struct fake_shim *runner)
 	fake_shim_done(runner);
 }
 
-static void one_user_has_so_many_open_sessions(void **state)
+SERVER_CASE(one_user_has_so_many_open_sessions)
 {
 	static struct fake_shim runners[SESSIONS_MAX];
-	struct harness *h = *state;
 	struct fake_shim extra;
 
 	for (unsigned i = 0; i < SESSIONS_MAX; i++)
@@ -62,10 +61,9 @@ static void one_user_has_so_many_open_sessions(void **state)
 		fake_shim_done(&runners[i]);
 }
 
-static void one_session_has_so_many_runners(void **state)
+SERVER_CASE(one_session_has_so_many_runners)
 {
 	struct fake_shim first, last, extra;
-	struct harness *h = *state;
 	struct session *session;
 
 	join(h, &first, 1);
@@ -81,9 +79,8 @@ static void one_session_has_so_many_runners(void **state)
 	fake_shim_done(&first);
 }
 
-static void so_many_closed_sessions_are_remembered(void **state)
+SERVER_CASE(so_many_closed_sessions_are_remembered)
 {
-	struct harness *h = *state;
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < SESSIONS_CLOSED_MAX + 2; i++) {
@@ -113,9 +110,8 @@ static void tell_removed(struct harness *h, unsigned n)
 	h->server->is_recovering = false;
 }
 
-static void the_oldest_removed_session_is_forgotten_first(void **state)
+SERVER_CASE(the_oldest_removed_session_is_forgotten_first)
 {
-	struct harness *h = *state;
 	unsigned n = 2 * SESSIONS_REMOVED_PER_UID_MAX;
 
 	for (unsigned i = 0; i < n; i++)
@@ -134,13 +130,12 @@ static unsigned count_lines(const char *text, const char *with)
 	return n;
 }
 
-static void a_refusal_is_said_once(void **state)
+SERVER_CASE(a_refusal_is_said_once)
 {
 	FILE *saved = stderr;
 	char *text = NULL;
 	size_t bytes;
 
-	(void)state;
 	stderr = open_memstream(&text, &bytes);
 	assert_non_null(stderr);
 	for (unsigned i = 0; i < 100; i++)
@@ -153,19 +148,4 @@ static void a_refusal_is_said_once(void **state)
 	assert_int_equal(count_lines(text, "uid 5000 pid 1 refused: it lies"), 1);
 	assert_int_equal(count_lines(text, "refused 99 more times: it lies"), 1);
 	free(text);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, harness_setup, harness_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(one_user_has_so_many_open_sessions),
-		TEST(one_session_has_so_many_runners),
-		TEST(so_many_closed_sessions_are_remembered),
-		TEST(the_oldest_removed_session_is_forgotten_first),
-		TEST(a_refusal_is_said_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,9 +25,8 @@ static bool has_ended(void *data)
 	return ((struct store_process *)data)->has_ended;
 }
 
-static void hello_is_answered_by_welcome(void **state)
+SERVER_CASE(hello_is_answered_by_welcome)
 {
-	struct harness *h = *state;
 	struct fake_shim shim;
 
 	assert_int_equal(harness_shim(h, &shim, "job"), 0);
@@ -38,9 +37,8 @@ static void hello_is_answered_by_welcome(void **state)
 	fake_shim_done(&shim);
 }
 
-static void session_names_hold_no_byte_of_a_peer(void **state)
+SERVER_CASE(session_names_hold_no_byte_of_a_peer)
 {
-	struct harness *h = *state;
 	struct fake_shim shim;
 
 	harness_shim(h, &shim, "../../etc/evil");
@@ -49,53 +47,45 @@ static void session_names_hold_no_byte_of_a_peer(void **state)
 	fake_shim_done(&shim);
 }
 
-static void a_version_that_is_not_ours_is_refused(void **state)
+SERVER_CASE(a_version_that_is_not_ours_is_refused)
 {
-	struct harness *h = *state;
 	struct fake_shim shim;
 
 	fake_shim_init(&shim, "job");
 	shim.version_min = shim.version_max = PROTO_VERSION_MAX + 1;
-	assert_int_equal(fake_shim_connect(&shim, h->socket), 0);
-	fake_shim_send_hello(&shim, 1);
+	harness_say_hello(h, &shim, 1);
 	harness_expect_refusal(h, &shim, "protocol");
 	assert_int_equal(fake_store.n_sessions, 0);
 	fake_shim_done(&shim);
 }
 
-static void hello_without_its_recorder_is_refused(void **state)
+SERVER_CASE(hello_without_its_recorder_is_refused)
 {
-	struct harness *h = *state;
-
 	for (unsigned n = 0; n <= 3; n++) {
 		struct fake_shim shim;
 
 		if (n == 1)
 			continue;
 		fake_shim_init(&shim, "job");
-		assert_int_equal(fake_shim_connect(&shim, h->socket), 0);
-		fake_shim_send_hello(&shim, n);
+		harness_say_hello(h, &shim, n);
 		harness_expect_refusal(h, &shim, "exactly one");
 		fake_shim_done(&shim);
 	}
 }
 
-static void an_unsealed_recorder_is_refused(void **state)
+SERVER_CASE(an_unsealed_recorder_is_refused)
 {
-	struct harness *h = *state;
 	struct fake_shim shim;
 
 	fake_shim_init(&shim, "job");
 	shim.is_unsealed = true;
-	assert_int_equal(fake_shim_connect(&shim, h->socket), 0);
-	fake_shim_send_hello(&shim, 1);
+	harness_say_hello(h, &shim, 1);
 	harness_expect_refusal(h, &shim, "sealed");
 	fake_shim_done(&shim);
 }
 
-static void a_recorder_of_another_process_is_refused(void **state)
+SERVER_CASE(a_recorder_of_another_process_is_refused)
 {
-	struct harness *h = *state;
 	struct fake_shim shim;
 	struct fake_shim other;
 	int memfd;
@@ -104,15 +94,14 @@ static void a_recorder_of_another_process_is_refused(void **state)
 	fake_shim_init(&other, "job");
 	memfd = shim.memfd;
 	shim.memfd = other.memfd;
-	assert_int_equal(fake_shim_connect(&shim, h->socket), 0);
-	fake_shim_send_hello(&shim, 1);
+	harness_say_hello(h, &shim, 1);
 	harness_expect_refusal(h, &shim, "another process");
 	shim.memfd = memfd;
 	fake_shim_done(&shim);
 	fake_shim_done(&other);
 }
 
-static void garbage_closes_that_peer_only(void **state)
+SERVER_CASE(garbage_closes_that_peer_only)
 {
 	static const uint8_t oversized[] = {0, 0, 0, 0x7f, 1};
 	static const uint8_t empty[] = {0, 0, 0, 0};
@@ -122,7 +111,6 @@ static void garbage_closes_that_peer_only(void **state)
 		size_t n;
 	} inputs[] = {{oversized, sizeof(oversized)}, {empty, sizeof(empty)},
 		{nonsense, sizeof(nonsense)}};
-	struct harness *h = *state;
 	struct fake_shim good;
 
 	harness_shim(h, &good, "job");
@@ -139,10 +127,9 @@ static void garbage_closes_that_peer_only(void **state)
 	fake_shim_done(&good);
 }
 
-static void an_oversized_frame_closes_a_greeted_shim(void **state)
+SERVER_CASE(an_oversized_frame_closes_a_greeted_shim)
 {
 	uint8_t length[FRAME_PREFIX_BYTES];
-	struct harness *h = *state;
 	struct fake_shim shim;
 
 	harness_shim(h, &shim, "job");
@@ -153,9 +140,8 @@ static void an_oversized_frame_closes_a_greeted_shim(void **state)
 	fake_shim_done(&shim);
 }
 
-static void a_bad_frame_closes_its_connection(void **state)
+SERVER_CASE(a_bad_frame_closes_its_connection)
 {
-	struct harness *h = *state;
 	struct fake_shim shim;
 
 	harness_shim(h, &shim, "job");
@@ -170,9 +156,8 @@ static bool has_frames(void *data)
 	return ((struct store_process *)data)->frame_bytes >= 100;
 }
 
-static void a_full_store_stops_the_reading_and_nothing_is_lost(void **state)
+SERVER_CASE(a_full_store_stops_the_reading_and_nothing_is_lost)
 {
-	struct harness *h = *state;
 	struct store_process *process;
 	struct fake_shim shim;
 	uint8_t frame[4096] = {0};
@@ -204,10 +189,9 @@ static void a_full_store_stops_the_reading_and_nothing_is_lost(void **state)
 }
 
 /* Each of a thousand hears that only when something of it was taken: that is not much then. */
-static void a_full_store_is_given_a_page_at_a_time(void **state)
+SERVER_CASE(a_full_store_is_given_a_page_at_a_time)
 {
 	enum { EACH = 1000, FRAMES = 16 };
-	struct harness *h = *state;
 	struct store_process *process;
 	uint8_t frames[FRAMES * EACH] = {0};
 	struct fake_shim shim;
@@ -228,10 +212,9 @@ static void a_full_store_is_given_a_page_at_a_time(void **state)
 }
 
 /* Its peer has memory for what it has begun, and for nothing else. */
-static void a_shim_has_a_buffer_for_the_rest_of_a_frame(void **state)
+SERVER_CASE(a_shim_has_a_buffer_for_the_rest_of_a_frame)
 {
 	enum { BYTES = 20000 };
-	struct harness *h = *state;
 	const struct frame_reader *reader;
 	struct store_process *process;
 	static uint8_t frame[BYTES];
@@ -260,9 +243,8 @@ static bool is_away(void *data)
 	return ((struct server *)data)->n_peers == 0;
 }
 
-static void a_hang_up_is_not_a_death(void **state)
+SERVER_CASE(a_hang_up_is_not_a_death)
 {
-	struct harness *h = *state;
 	struct store_process *process;
 	struct fake_shim shim;
 
@@ -280,9 +262,8 @@ static void a_hang_up_is_not_a_death(void **state)
 	fake_shim_done(&shim);
 }
 
-static void a_death_is_drained_while_connected(void **state)
+SERVER_CASE(a_death_is_drained_while_connected)
 {
-	struct harness *h = *state;
 	struct store_process *process;
 	struct fake_shim shim;
 
@@ -295,9 +276,8 @@ static void a_death_is_drained_while_connected(void **state)
 	fake_shim_done(&shim);
 }
 
-static void the_dead_are_drained_before_the_end(void **state)
+SERVER_CASE(the_dead_are_drained_before_the_end)
 {
-	struct harness *h = *state;
 	struct store_process *dead, *live;
 	struct fake_shim shim[2];
 
@@ -316,22 +296,15 @@ static void the_dead_are_drained_before_the_end(void **state)
 	fake_shim_done(&shim[1]);
 }
 
-static void another_token_of_the_same_pid_is_an_exec(void **state)
+SERVER_CASE(another_token_of_the_same_pid_is_an_exec)
 {
-	struct harness *h = *state;
 	struct store_process *before;
 	struct fake_shim first;
 	struct fake_shim second;
 
-	fake_shim_init(&first, "job");
-	fake_shim_connect(&first, h->socket);
-	fake_shim_send_hello(&first, 1);
-	harness_expect(h, &first, RTL__FRAME__BODY_WELCOME);
+	harness_own_shim(h, &first, "job");
 	before = fake_store.processes;
-	fake_shim_init(&second, "job");
-	fake_shim_connect(&second, h->socket);
-	fake_shim_send_hello(&second, 1);
-	harness_expect(h, &second, RTL__FRAME__BODY_WELCOME);
+	harness_own_shim(h, &second, "job");
 	assert_true(before->has_ended);
 	assert_int_equal(before->how, STORE_ENDED_EXEC);
 	assert_true(before->had_memfd);
@@ -353,10 +326,10 @@ static void leave(struct session *session, const struct fake_shim *shim)
 	session_answer(session, &answer);
 }
 
-/* tests/reliability/model/recovery.pml, MISTAKE_8: the running program was taken for the one before. */
-static void of_two_programs_left_the_one_that_says_hello_runs(void **state)
+/* tests/reliability/model/recovery.pml, MISTAKE_8: the running program was taken for the one
+ * before. */
+SERVER_CASE(of_two_programs_left_the_one_that_says_hello_runs)
 {
-	struct harness *h = *state;
 	struct fake_shim other, before, now;
 	struct session *session;
 
@@ -366,8 +339,7 @@ static void of_two_programs_left_the_one_that_says_hello_runs(void **state)
 	fake_shim_init(&now, "job");
 	leave(session, &before);
 	leave(session, &now);
-	assert_int_equal(fake_shim_connect(&now, h->socket), 0);
-	fake_shim_send_hello(&now, 1);
+	harness_say_hello(h, &now, 1);
 	harness_expect(h, &now, RTL__FRAME__BODY_WELCOME);
 	assert_false(fake_store.processes->has_ended);
 	assert_true(fake_store.processes->next->has_ended);
@@ -377,17 +349,13 @@ static void of_two_programs_left_the_one_that_says_hello_runs(void **state)
 	fake_shim_done(&now);
 }
 
-static void what_an_execed_program_left_ends_when_its_successor_is_here(void **state)
+SERVER_CASE(what_an_execed_program_left_ends_when_its_successor_is_here)
 {
-	struct harness *h = *state;
 	struct fake_shim before, now;
 	struct session *session;
 
 	fake_shim_init(&before, "job");
-	fake_shim_init(&now, "job");
-	assert_int_equal(fake_shim_connect(&now, h->socket), 0);
-	fake_shim_send_hello(&now, 1);
-	harness_expect(h, &now, RTL__FRAME__BODY_WELCOME);
+	harness_own_shim(h, &now, "job");
 	session = fake_store.sessions->owner;
 	leave(session, &before);
 	assert_true(fake_store.processes->has_ended);
@@ -397,24 +365,21 @@ static void what_an_execed_program_left_ends_when_its_successor_is_here(void **s
 	fake_shim_done(&now);
 }
 
-static void a_failed_session_refuses_its_shim(void **state)
+SERVER_CASE(a_failed_session_refuses_its_shim)
 {
-	struct harness *h = *state;
 	struct fake_shim shim;
 
 	fake_store.refuses_sessions = true;
 	fake_shim_init(&shim, "job");
-	fake_shim_connect(&shim, h->socket);
-	fake_shim_send_hello(&shim, 1);
+	harness_say_hello(h, &shim, 1);
 	harness_expect_refusal(h, &shim, "no room");
 	assert_true(fake_store.sessions->is_freed);
 	fake_shim_done(&shim);
 }
 
-static void a_connection_without_a_whole_frame_in_time_is_closed(void **state)
+SERVER_CASE(a_connection_without_a_whole_frame_in_time_is_closed)
 {
 	static const uint8_t begun[] = {100, 0, 0, 0, 1};
-	struct harness *h = *state;
 	struct fake_shim silent;
 	struct fake_shim slow;
 
@@ -434,10 +399,9 @@ static bool is_settled(void *data)
 	return server->n_peers == 0;
 }
 
-static void the_oldest_silent_connection_makes_way(void **state)
+SERVER_CASE(the_oldest_silent_connection_makes_way)
 {
 	struct fake_shim silent[UNGREETED_MAX];
-	struct harness *h = *state;
 	struct fake_shim shim;
 	struct fake_shim extra;
 
@@ -474,11 +438,10 @@ static bool has_let_all_go(void *data)
 }
 
 /* More at once than a datagram socket holds while its peer does not read. */
-static void a_busy_keeper_hears_of_every_end(void **state)
+SERVER_CASE(a_busy_keeper_hears_of_every_end)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct instance_identity identity = {.pid = 1};
-	struct harness *h = *state;
 	struct keeper keeper = {.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
 
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s/keeper", h->dir);
@@ -497,12 +460,12 @@ static void a_busy_keeper_hears_of_every_end(void **state)
 /* @ret borrows @name, which fits. */
 static void be_kept(const struct fake_shim *shim, char *name, struct listen_kept *ret)
 {
-	int n = snprintf(name, KEPT_NAME_BYTES, KEPT_PREFIX "%u-%d-%" PRIu64 "-", getuid(), getpid(),
-		fake_start_time(getpid()));
+	int n = snprintf(name, KEPT_NAME_BYTES, KEPT_PREFIX "%u-%d-%" PRIu64 "-", getuid(),
+		getpid(), fake_start_time(getpid()));
 
 	for (size_t i = 0; i < INSTANCE_TOKEN_BYTES; i++)
-		n += snprintf(name + n, KEPT_NAME_BYTES - (size_t)n, "%02x",
-			shim->recorder->token[i]);
+		n += snprintf(
+			name + n, KEPT_NAME_BYTES - (size_t)n, "%02x", shim->recorder->token[i]);
 	*ret = (struct listen_kept){.fd = fcntl(shim->memfd, F_DUPFD_CLOEXEC, 0), .name = name};
 }
 
@@ -513,10 +476,9 @@ static bool is_forgotten(void *data)
 }
 
 /* tests/reliability/model/recovery.pml, MISTAKE_9. */
-static void what_was_kept_outlives_a_session_that_cannot_be_opened(void **state)
+SERVER_CASE(what_was_kept_outlives_a_session_that_cannot_be_opened)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	struct harness *h = *state;
 	char name[KEPT_NAME_BYTES], text[256];
 	struct keeper keeper = {.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
 	struct listen_kept kept;
@@ -542,37 +504,4 @@ static void what_was_kept_outlives_a_session_that_cannot_be_opened(void **state)
 	unsetenv("NOTIFY_SOCKET");
 	unlink(address.sun_path);
 	close(keeper.fd);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, harness_setup, harness_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(hello_is_answered_by_welcome),
-		TEST(session_names_hold_no_byte_of_a_peer),
-		TEST(a_version_that_is_not_ours_is_refused),
-		TEST(hello_without_its_recorder_is_refused),
-		TEST(an_unsealed_recorder_is_refused),
-		TEST(a_recorder_of_another_process_is_refused),
-		TEST(garbage_closes_that_peer_only),
-		TEST(an_oversized_frame_closes_a_greeted_shim),
-		TEST(a_bad_frame_closes_its_connection),
-		TEST(a_full_store_stops_the_reading_and_nothing_is_lost),
-		TEST(a_full_store_is_given_a_page_at_a_time),
-		TEST(a_shim_has_a_buffer_for_the_rest_of_a_frame),
-		TEST(a_hang_up_is_not_a_death),
-		TEST(a_death_is_drained_while_connected),
-		TEST(the_dead_are_drained_before_the_end),
-		TEST(another_token_of_the_same_pid_is_an_exec),
-		TEST(of_two_programs_left_the_one_that_says_hello_runs),
-		TEST(what_an_execed_program_left_ends_when_its_successor_is_here),
-		TEST(a_failed_session_refuses_its_shim),
-		TEST(a_connection_without_a_whole_frame_in_time_is_closed),
-		TEST(the_oldest_silent_connection_makes_way),
-		TEST(a_busy_keeper_hears_of_every_end),
-		TEST(what_was_kept_outlives_a_session_that_cannot_be_opened),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

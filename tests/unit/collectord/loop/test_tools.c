@@ -53,9 +53,8 @@ static bool has_no_peer_but_one(void *data)
 	return ((struct server *)data)->n_peers == 1;
 }
 
-static void stat_shows_processes_and_their_state(void **state)
+SERVER_CASE(stat_shows_processes_and_their_state)
 {
-	struct harness *h = *state;
 	const Rtl__StatReply *reply;
 	struct fake_shim tool;
 	struct fake_shim shim;
@@ -87,11 +86,10 @@ static bool is_freed(void *data)
 	return ((struct store_session *)data)->is_freed;
 }
 
-static void closed_sessions_are_listed_but_not_in_stat(void **state)
+SERVER_CASE(closed_sessions_are_listed_but_not_in_stat)
 {
 	Rtl__SessionsRequest request = RTL__SESSIONS_REQUEST__INIT;
 	Rtl__Frame frame = RTL__FRAME__INIT;
-	struct harness *h = *state;
 	const Rtl__SessionsReply *sessions;
 	struct fake_shim tool;
 	struct fake_shim shim;
@@ -111,9 +109,8 @@ static void closed_sessions_are_listed_but_not_in_stat(void **state)
 	fake_shim_done(&tool);
 }
 
-static void ctl_knows_status_and_flush_only(void **state)
+SERVER_CASE(ctl_knows_status_and_flush_only)
 {
-	struct harness *h = *state;
 	struct fake_shim tool;
 
 	harness_connect(h, &tool);
@@ -141,9 +138,8 @@ static const Rtl__CtlReply *ask_to_remove(
 	return harness_expect(h, tool, RTL__FRAME__BODY_CTL_REPLY)->ctl_reply;
 }
 
-static void a_closed_session_is_removed_for_the_uid_that_asks_and_an_open_one_is_not(void **state)
+SERVER_CASE(a_closed_session_is_removed_for_the_uid_that_asks_and_an_open_one_is_not)
 {
-	struct harness *h = *state;
 	const Rtl__CtlReply *reply;
 	struct fake_shim tool, shim;
 
@@ -175,9 +171,8 @@ static void a_closed_session_is_removed_for_the_uid_that_asks_and_an_open_one_is
 	fake_shim_done(&shim);
 }
 
-static void a_flush_that_failed_says_so(void **state)
+SERVER_CASE(a_flush_that_failed_says_so)
 {
-	struct harness *h = *state;
 	struct fake_shim tool;
 
 	harness_connect(h, &tool);
@@ -195,9 +190,8 @@ static void a_flush_that_failed_says_so(void **state)
 }
 
 /* One that is well again says nothing of another. */
-static void each_session_has_its_own_trouble(void **state)
+SERVER_CASE(each_session_has_its_own_trouble)
 {
-	struct harness *h = *state;
 	struct fake_shim one, two;
 	struct peer root = {.fd = -1, .uid = 0}, stranger = {.fd = -1, .uid = geteuid() + 1};
 	char text[OVERVIEW_STATE_BYTES];
@@ -225,9 +219,8 @@ static void each_session_has_its_own_trouble(void **state)
 	fake_shim_done(&two);
 }
 
-static void a_tool_may_go_before_its_flush_is_done(void **state)
+SERVER_CASE(a_tool_may_go_before_its_flush_is_done)
 {
-	struct harness *h = *state;
 	struct fake_shim tool;
 	struct fake_shim other;
 
@@ -239,9 +232,8 @@ static void a_tool_may_go_before_its_flush_is_done(void **state)
 	fake_shim_done(&other);
 }
 
-static void a_tool_may_not_turn_into_a_shim(void **state)
+SERVER_CASE(a_tool_may_not_turn_into_a_shim)
 {
-	struct harness *h = *state;
 	struct fake_shim tool;
 
 	harness_connect(h, &tool);
@@ -252,11 +244,10 @@ static void a_tool_may_not_turn_into_a_shim(void **state)
 	fake_shim_done(&tool);
 }
 
-static void a_request_of_a_version_that_is_not_ours_is_refused(void **state)
+SERVER_CASE(a_request_of_a_version_that_is_not_ours_is_refused)
 {
 	Rtl__StatRequest request = RTL__STAT_REQUEST__INIT;
 	Rtl__Frame frame = RTL__FRAME__INIT;
-	struct harness *h = *state;
 	struct fake_shim tool;
 
 	harness_connect(h, &tool);
@@ -270,9 +261,8 @@ static void a_request_of_a_version_that_is_not_ours_is_refused(void **state)
 }
 
 /* Credentials are those of connect(): no other user is needed to ask what one would see. */
-static void other_users_see_nothing_unless_root_or_of_the_group(void **state)
+SERVER_CASE(other_users_see_nothing_unless_root_or_of_the_group)
 {
-	struct harness *h = *state;
 	const unsigned known = CHANNEL_PEER_KNOWN | CHANNEL_PEER_OF_HOST;
 	struct peer peer = {.uid = 1001, .gid = 1001, .known = known};
 	int pair[2];
@@ -292,24 +282,4 @@ static void other_users_see_nothing_unless_root_or_of_the_group(void **state)
 	assert_false(access_may_see(h->server, &peer, 1002));
 	close(pair[0]);
 	close(pair[1]);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, harness_setup, harness_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(stat_shows_processes_and_their_state),
-		TEST(closed_sessions_are_listed_but_not_in_stat),
-		TEST(ctl_knows_status_and_flush_only),
-		TEST(a_closed_session_is_removed_for_the_uid_that_asks_and_an_open_one_is_not),
-		TEST(a_flush_that_failed_says_so),
-		TEST(each_session_has_its_own_trouble),
-		TEST(a_tool_may_go_before_its_flush_is_done),
-		TEST(a_tool_may_not_turn_into_a_shim),
-		TEST(a_request_of_a_version_that_is_not_ours_is_refused),
-		TEST(other_users_see_nothing_unless_root_or_of_the_group),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

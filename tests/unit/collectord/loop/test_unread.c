@@ -70,9 +70,8 @@ static void send_bytes(struct peer *peer, size_t bytes)
 	free(refusal.text.data);
 }
 
-static void one_connection_is_closed(void **state)
+SERVER_CASE(one_connection_is_closed)
 {
-	struct harness *h = *state;
 	struct fake_shim shim;
 	struct peer *peer = connect_peer(h, &shim);
 	unsigned n = 0;
@@ -86,10 +85,9 @@ static void one_connection_is_closed(void **state)
 	fake_shim_done(&shim);
 }
 
-static void all_of_one_user_hold_no_more_than_so_much(void **state)
+SERVER_CASE(all_of_one_user_hold_no_more_than_so_much)
 {
 	struct fake_shim shims[PEERS], small;
-	struct harness *h = *state;
 	struct peer *peer = NULL;
 	unsigned n = 0;
 	size_t sum = 0;
@@ -144,9 +142,8 @@ static void pass_time(struct harness *h, uint64_t ms)
 }
 
 /* One reply waits so long to be read, whatever of it is read meanwhile. */
-static void a_reply_waits_so_long(void **state)
+SERVER_CASE(a_reply_waits_so_long)
 {
-	struct harness *h = *state;
 	struct fake_shim reads, reads_not;
 	struct peer *reader = ask_unread(h, &reads), *peer;
 	Rtl__Frame *frame;
@@ -164,17 +161,4 @@ static void a_reply_waits_so_long(void **state)
 	assert_ptr_equal(h->server->peers, reader);
 	fake_shim_done(&reads_not);
 	fake_shim_done(&reads);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, harness_setup, harness_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(one_connection_is_closed),
-		TEST(all_of_one_user_hold_no_more_than_so_much),
-		TEST(a_reply_waits_so_long),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,9 +26,8 @@ static bool is_closed(void *data)
 }
 
 /* It needs no answer, and its session none of it; but that says that it is missing. */
-static void a_process_without_a_recorder_is_counted(void **state)
+SERVER_CASE(a_process_without_a_recorder_is_counted)
 {
-	struct harness *h = *state;
 	struct fake_shim shim, whole;
 
 	harness_shim(h, &whole, "job");
@@ -49,9 +48,8 @@ static void a_process_without_a_recorder_is_counted(void **state)
 }
 
 /* No other process is in its session: the session closes like that of a process that has ended. */
-static void a_process_without_a_recorder_opens_its_session(void **state)
+SERVER_CASE(a_process_without_a_recorder_opens_its_session)
 {
-	struct harness *h = *state;
 	struct fake_shim shim;
 
 	say_unrecorded(h, &shim, 0);
@@ -62,16 +60,4 @@ static void a_process_without_a_recorder_opens_its_session(void **state)
 	harness_wait(h, is_closed, fake_store.sessions);
 	assert_int_equal(fake_store.n_processes, 0);
 	fake_shim_done(&shim);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, harness_setup, harness_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_process_without_a_recorder_is_counted),
-		TEST(a_process_without_a_recorder_opens_its_session),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,12 +17,12 @@ void end_with(struct harness *h, struct hand_recorder *r, enum store_ended how)
 
 int64_t rows(struct harness *h)
 {
-	return harness_number(h->path, "SELECT count(*) FROM rocpd_op");
+	return sql_number(h->path, "SELECT count(*) FROM rocpd_op");
 }
 
 int64_t outstanding(struct harness *h)
 {
-	return harness_number(h->path, "SELECT count(*) FROM rtl_outstanding");
+	return sql_number(h->path, "SELECT count(*) FROM rtl_outstanding");
 }
 
 int64_t account(struct harness *h, const char *column)
@@ -30,7 +30,7 @@ int64_t account(struct harness *h, const char *column)
 	char sql[96];
 
 	snprintf(sql, sizeof(sql), "SELECT coalesce(sum(%s), 0) FROM rtl_account", column);
-	return harness_number(h->path, sql);
+	return sql_number(h->path, sql);
 }
 
 int64_t loss(struct harness *h, const char *reason)
@@ -40,7 +40,7 @@ int64_t loss(struct harness *h, const char *reason)
 	snprintf(sql, sizeof(sql),
 		"SELECT coalesce(sum(coalesce(count, -1)), 0) FROM rtl_loss WHERE reason = '%s'",
 		reason);
-	return harness_number(h->path, sql);
+	return sql_number(h->path, sql);
 }
 
 /* Frame 1 (ten rows of queue 0) over the socket. */

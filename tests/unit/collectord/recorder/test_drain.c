@@ -10,7 +10,7 @@
 #include "tests/unit/collectord/recorder/ends.h"
 
 /* Each state of a slot with each label, where frames 1 (stored) and 2 (in a cell) are published. */
-static void every_slot_goes_where_the_rules_say(void **state)
+STORE_CASE(every_slot_goes_where_the_rules_say)
 {
 	static const struct {
 		uint32_t state;
@@ -31,7 +31,6 @@ static void every_slot_goes_where_the_rules_say(void **state)
 		{4, 0, 0, 0, 1},
 		{0xffffffff, 0, 0, 0, 1},
 	};
-	struct harness *h = *state;
 
 	harness_open_session(h, STORE_NEW);
 	for (size_t i = 0; i < sizeof(rule) / sizeof(rule[0]); i++) {
@@ -54,9 +53,9 @@ static void every_slot_goes_where_the_rules_say(void **state)
 		assert_int_equal(loss(h, "corrupt_slot") - corrupt_before, rule[i].corrupt);
 		assert_int_equal(account(h, "pending"), 0);
 	}
-	assert_int_equal(
-		harness_number(h->path, "SELECT count(*) FROM rtl_process WHERE drained = 1 "
-					"AND ended = 'killed' AND exit_status = 137"),
+	assert_number(h->path,
+		"SELECT count(*) FROM rtl_process WHERE drained = 1 AND ended = 'killed' AND "
+		"exit_status = 137",
 		sizeof(rule) / sizeof(rule[0]));
 }
 
@@ -65,11 +64,11 @@ static int64_t markers(struct harness *h, const char *where)
 	char sql[128];
 
 	snprintf(sql, sizeof(sql), "SELECT count(*) FROM rtl_marker WHERE %s", where);
-	return harness_number(h->path, sql);
+	return sql_number(h->path, sql);
 }
 
 /* Each state of a ring's entry, where frames 1 (stored) and 2 (in a cell) are published. */
-static void every_marker_goes_where_the_rules_say(void **state)
+STORE_CASE(every_marker_goes_where_the_rules_say)
 {
 	static const struct {
 		uint64_t turn, frame;
@@ -87,7 +86,6 @@ static void every_marker_goes_where_the_rules_say(void **state)
 		{2, 0, 0}, /* lies */
 		{UINT64_MAX, 0, 0},
 	};
-	struct harness *h = *state;
 
 	harness_open_session(h, STORE_NEW);
 	for (size_t i = 0; i < sizeof(rule) / sizeof(rule[0]); i++) {
@@ -107,9 +105,8 @@ static void every_marker_goes_where_the_rules_say(void **state)
 }
 
 /* A range that begins at the end of the ring and ends at its start, and one that stays open. */
-static void markers_are_taken_oldest_first(void **state)
+STORE_CASE(markers_are_taken_oldest_first)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -125,9 +122,8 @@ static void markers_are_taken_oldest_first(void **state)
 }
 
 /* Calls in the spare ring, which a flood fills, are taken by the same rule. */
-static void spare_calls_are_taken_like_others(void **state)
+STORE_CASE(spare_calls_are_taken_like_others)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -141,14 +137,11 @@ static void spare_calls_are_taken_like_others(void **state)
 	r->header.spare_calls_used = HAND_CALLS - 1;
 	end_with(h, r, STORE_ENDED_KILLED);
 	/* The second is not whole, the last was never taken. */
-	assert_string_equal(
-		harness_text(h->path, "SELECT group_concat(id & 0xffff) FROM rtl_host_call"),
-		"900,902");
+	assert_text(h->path, "SELECT group_concat(id & 0xffff) FROM rtl_host_call", "900,902");
 }
 
-static void metrics_and_names_are_kept(void **state)
+STORE_CASE(metrics_and_names_are_kept)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -158,18 +151,16 @@ static void metrics_and_names_are_kept(void **state)
 	hand_recorder_marker(r, 3, 4, 0, "compute")->kind = RTL_MARKER_NAME_STREAM;
 	r->marker[2].parent = r->marker[3].parent = 0x7f00;
 	end_with(h, r, STORE_ENDED_KILLED);
-	assert_string_equal(harness_text(h->path, "SELECT group_concat(name || step || '=' || "
-						  "value) FROM (SELECT * FROM rtl_metric ORDER BY "
-						  "name, step)"),
+	assert_text(h->path,
+		"SELECT group_concat(name || step || '=' || value) FROM (SELECT * FROM rtl_metric "
+		"ORDER BY name, step)",
 		"loss0=1.5,loss1=0.5,lr0=0.0003");
-	assert_string_equal(harness_text(h->path, "SELECT kind || subject || name FROM rtl_name"),
-		"stream32512compute");
+	assert_text(h->path, "SELECT kind || subject || name FROM rtl_name", "stream32512compute");
 	assert_int_equal(markers(h, "kind = 'mark'"), 2);
 }
 
-static void a_slot_row_equals_a_frame_row(void **state)
+STORE_CASE(a_slot_row_equals_a_frame_row)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -179,27 +170,22 @@ static void a_slot_row_equals_a_frame_row(void **state)
 	r->queue[0].producer[RTL_Q_dispatched] = 110;
 	r->queue[0].producer[RTL_Q_dropped_recorder_full] = 99;
 	end_with(h, r, STORE_ENDED_KILLED);
-	assert_int_equal(
-		harness_number(h->path,
-			"SELECT count(*) FROM rocpd_op a, rocpd_op b WHERE a.sequenceId = 9 AND "
-			"b.sequenceId = 109 AND b.start - a.start = 100000 AND b.\"end\" - b.start "
-			"= "
-			"a.\"end\" - a.start AND b.submit_ns - a.submit_ns = 100000 AND a.tid = "
-			"b.tid "
-			"AND a.description_id = b.description_id AND a.gpuId = b.gpuId AND a.gridX "
-			"= "
-			"b.gridX AND a.completionSignal = b.completionSignal"),
+	assert_number(h->path,
+		"SELECT count(*) FROM rocpd_op a, rocpd_op b WHERE a.sequenceId = 9 AND "
+		"b.sequenceId = 109 AND b.start - a.start = 100000 AND b.\"end\" - b.start = "
+		"a.\"end\" - a.start AND b.submit_ns - a.submit_ns = 100000 AND a.tid = b.tid AND "
+		"a.description_id = b.description_id AND a.gpuId = b.gpuId AND a.gridX = b.gridX "
+		"AND a.completionSignal = b.completionSignal",
 		1);
 	/* What a dispatch repeats is there once, whichever way it came. */
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_shape"), 1);
+	assert_number(h->path, "SELECT count(*) FROM rtl_shape", 1);
 	assert_int_equal(loss(h, "dropped_recorder_full"), 99);
 }
 
 /* The process ended without a harvester: dispatches with times, without times, and of a kernel
  * without a name. */
-static void what_its_program_saw_end_is_stored_and_not_outstanding(void **state)
+STORE_CASE(what_its_program_saw_end_is_stored_and_not_outstanding)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -219,25 +205,23 @@ static void what_its_program_saw_end_is_stored_and_not_outstanding(void **state)
 	assert_int_equal(outstanding(h), 0);
 	assert_int_equal(loss(h, "untimed_timestamp_invalid"), 3);
 	assert_int_equal(loss(h, "corrupt_slot"), 0);
-	assert_string_equal(harness_text(h->path, "SELECT group_concat(sequenceId) FROM rocpd_op "
-						  "WHERE start IS NOT NULL"),
-		"0");
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op JOIN rtl_kernel k "
-						 "ON k.id = description_id WHERE k.name = "
-						 "'kernel@0xabc0'"),
+	assert_text(h->path,
+		"SELECT group_concat(sequenceId) FROM rocpd_op WHERE start IS NOT NULL", "0");
+	assert_number(h->path,
+		"SELECT count(*) FROM rocpd_op JOIN rtl_kernel k ON k.id = description_id WHERE "
+		"k.name = 'kernel@0xabc0'",
 		1);
 	/* So that `rtl info --counters` adds up. */
-	assert_int_equal(harness_number(h->path, "SELECT value FROM rtl_counter WHERE queueId = 0 "
-						 "AND name = 'recorded'"),
-		1);
-	assert_int_equal(harness_number(h->path, "SELECT value FROM rtl_counter WHERE queueId = 0 "
-						 "AND name = 'untimed_timestamp_invalid'"),
+	assert_number(h->path,
+		"SELECT value FROM rtl_counter WHERE queueId = 0 AND name = 'recorded'", 1);
+	assert_number(h->path,
+		"SELECT value FROM rtl_counter WHERE queueId = 0 AND name = "
+		"'untimed_timestamp_invalid'",
 		3);
 }
 
-static void frames_of_the_outbox_are_stored_once(void **state)
+STORE_CASE(frames_of_the_outbox_are_stored_once)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -250,7 +234,7 @@ static void frames_of_the_outbox_are_stored_once(void **state)
 	r->queue[0].producer[RTL_Q_dispatched] = 36;
 	end_with(h, r, STORE_ENDED_KILLED);
 	assert_int_equal(rows(h), 35);
-	assert_int_equal(harness_number(h->path, "SELECT hw_frame FROM rtl_process"), 4);
+	assert_number(h->path, "SELECT hw_frame FROM rtl_process", 4);
 	/* Raised by a thread that died before it took a slot. */
 	assert_int_equal(account(h, "torn"), 1);
 	assert_int_equal(account(h, "pending"), 0);
@@ -260,9 +244,8 @@ static void frames_of_the_outbox_are_stored_once(void **state)
 					    "untimed, 0 outstanding, 1 torn (rank 0 queue 0)");
 }
 
-static void everything_can_come_from_the_recorder(void **state)
+STORE_CASE(everything_can_come_from_the_recorder)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -271,11 +254,12 @@ static void everything_can_come_from_the_recorder(void **state)
 	r->header.process[RTL_P_queues_created] = 2;
 	end_with(h, r, STORE_ENDED_EXITED);
 	assert_int_equal(rows(h), 10);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op WHERE start = "
-						 "1000000000000 + 10 * (1000 + 100 * sequenceId)"),
+	assert_number(h->path,
+		"SELECT count(*) FROM rocpd_op WHERE start = 1000000000000 + 10 * (1000 + 100 * "
+		"sequenceId)",
 		10);
-	assert_int_equal(harness_number(h->path, "SELECT value FROM rtl_counter WHERE "
-						 "queueId IS NULL AND name = 'queues_created'"),
+	assert_number(h->path,
+		"SELECT value FROM rtl_counter WHERE queueId IS NULL AND name = 'queues_created'",
 		2);
 	assert_int_equal(store_session_close(h->session, 0), 0);
 	harness_wait(h, STORE_CLOSED);
@@ -283,9 +267,8 @@ static void everything_can_come_from_the_recorder(void **state)
 }
 
 /* The last frame: its slots are still there, so its records come from them. */
-static void a_torn_last_cell_is_read_from_its_slots(void **state)
+STORE_CASE(a_torn_last_cell_is_read_from_its_slots)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -297,14 +280,13 @@ static void a_torn_last_cell_is_read_from_its_slots(void **state)
 	r->queue[0].producer[RTL_Q_dispatched] = 13;
 	end_with(h, r, STORE_ENDED_KILLED);
 	assert_int_equal(rows(h), 13);
-	assert_int_equal(harness_number(h->path, "SELECT hw_frame FROM rtl_process"), 1);
+	assert_number(h->path, "SELECT hw_frame FROM rtl_process", 1);
 	assert_int_equal(loss(h, "corrupt_frames"), 1);
 	assert_int_equal(loss(h, "dropped_malformed"), 0);
 }
 
-static void a_corrupt_cell_in_the_middle_costs_its_records_only(void **state)
+STORE_CASE(a_corrupt_cell_in_the_middle_costs_its_records_only)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -322,9 +304,8 @@ static void a_corrupt_cell_in_the_middle_costs_its_records_only(void **state)
 }
 
 /* A cell whose bytes are whole, but are no frame of this number. */
-static void a_cell_that_lies_about_its_number_is_not_stored(void **state)
+STORE_CASE(a_cell_that_lies_about_its_number_is_not_stored)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 	struct frames f = {0};
 
@@ -338,9 +319,8 @@ static void a_cell_that_lies_about_its_number_is_not_stored(void **state)
 	assert_int_equal(loss(h, "corrupt_frames"), 1);
 }
 
-static void an_outstanding_dispatch_has_its_name(void **state)
+STORE_CASE(an_outstanding_dispatch_has_its_name)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -350,18 +330,16 @@ static void an_outstanding_dispatch_has_its_name(void **state)
 	r->slot[1].start_tick = 0xabc0;
 	r->queue[0].producer[RTL_Q_dispatched] = 2;
 	end_with(h, r, STORE_ENDED_KILLED);
-	assert_string_equal(
-		harness_text(h->path,
-			"SELECT group_concat(s.string || ' ' || gpuId || ' ' || sequenceId) "
-			"FROM rtl_outstanding o JOIN rocpd_string s ON s.id = o.description_id"),
+	assert_text(h->path,
+		"SELECT group_concat(s.string || ' ' || gpuId || ' ' || sequenceId) FROM "
+		"rtl_outstanding o JOIN rocpd_string s ON s.id = o.description_id",
 		"alpha 3 0,kernel@0xabc0 3 1");
 	assert_int_equal(account(h, "outstanding"), 2);
 	assert_int_equal(account(h, "pending"), 0);
 }
 
-static void a_slot_without_times_is_untimed(void **state)
+STORE_CASE(a_slot_without_times_is_untimed)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -371,27 +349,25 @@ static void a_slot_without_times_is_untimed(void **state)
 	r->slot[1].end_tick = r->slot[1].start_tick - 1;
 	r->queue[0].producer[RTL_Q_dispatched] = 2;
 	end_with(h, r, STORE_ENDED_KILLED);
-	assert_string_equal(harness_text(h->path, "SELECT group_concat(reason) FROM rocpd_op"),
+	assert_text(h->path, "SELECT group_concat(reason) FROM rocpd_op",
 		"untimed_shared,untimed_timestamp_invalid");
 	assert_int_equal(account(h, "untimed"), 2);
 }
 
-static void a_shim_that_died_early_left_nothing(void **state)
+STORE_CASE(a_shim_that_died_early_left_nothing)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
 	memset(r, 0, sizeof(*r));
 	end_with(h, r, STORE_ENDED_KILLED);
-	assert_int_equal(harness_number(h->path, "SELECT drained FROM rtl_process"), 1);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_loss"), 0);
+	assert_number(h->path, "SELECT drained FROM rtl_process", 1);
+	assert_number(h->path, "SELECT count(*) FROM rtl_loss", 0);
 }
 
 /* After a Bye nothing may be left, and nothing is. */
-static void a_clean_recorder_adds_nothing(void **state)
+STORE_CASE(a_clean_recorder_adds_nothing)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 	struct frames f = {0};
 
@@ -411,9 +387,8 @@ static void a_clean_recorder_adds_nothing(void **state)
 }
 
 /* Most of a recorder is slots. What a liar has in them is missing, and said to be. */
-static void after_a_bye_no_slot_is_read(void **state)
+STORE_CASE(after_a_bye_no_slot_is_read)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -431,9 +406,8 @@ static void after_a_bye_no_slot_is_read(void **state)
 }
 
 /* The slots were copied before the cells: a record that moved on meanwhile is not both. */
-static void a_living_process_is_not_counted_twice(void **state)
+STORE_CASE(a_living_process_is_not_counted_twice)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -449,17 +423,16 @@ static void a_living_process_is_not_counted_twice(void **state)
 	assert_int_equal(account(h, "outstanding"), 2);
 	assert_int_equal(account(h, "pending"), 0);
 	assert_int_equal(loss(h, "unknown_tail"), -1);
-	assert_string_equal(harness_text(h->path, "SELECT ended FROM rtl_process"), "detached");
+	assert_text(h->path, "SELECT ended FROM rtl_process", "detached");
 }
 
 /* The rings and slots take megabytes, of which a short program has written a page or none. */
-static void zeros_at_the_end_of_a_region_are_left_out(void **state)
+STORE_CASE(zeros_at_the_end_of_a_region_are_left_out)
 {
 	const struct recorder_region region = {.offset = 4096, .count = 640, .stride = 1088};
 	struct recorder_reader reader = {.fd = memfd_create("holes", MFD_CLOEXEC)};
 	const char byte = 1;
 
-	(void)state;
 	assert_true(reader.fd >= 0);
 	assert_int_equal(ftruncate(reader.fd, 1 << 20), 0);
 	/* What lies before it and behind it is not its own. */
@@ -479,32 +452,4 @@ static void zeros_at_the_end_of_a_region_are_left_out(void **state)
 	close(reader.fd);
 	/* It cannot be read: all of it. */
 	assert_int_equal(recorder_reader_written(&reader, &region, region.count), 640);
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
-	const struct CMUnitTest tests[] = {
-		T(every_slot_goes_where_the_rules_say),
-		T(every_marker_goes_where_the_rules_say),
-		T(markers_are_taken_oldest_first),
-		T(spare_calls_are_taken_like_others),
-		T(metrics_and_names_are_kept),
-		T(a_slot_row_equals_a_frame_row),
-		T(what_its_program_saw_end_is_stored_and_not_outstanding),
-		T(frames_of_the_outbox_are_stored_once),
-		T(everything_can_come_from_the_recorder),
-		T(a_torn_last_cell_is_read_from_its_slots),
-		T(a_corrupt_cell_in_the_middle_costs_its_records_only),
-		T(a_cell_that_lies_about_its_number_is_not_stored),
-		T(an_outstanding_dispatch_has_its_name),
-		T(a_slot_without_times_is_untimed),
-		T(a_shim_that_died_early_left_nothing),
-		T(a_clean_recorder_adds_nothing),
-		T(after_a_bye_no_slot_is_read),
-		T(a_living_process_is_not_counted_twice),
-		T(zeros_at_the_end_of_a_region_are_left_out),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,10 +10,8 @@
 #include "tests/unit/collectord/recorder/ends.h"
 
 /* Lies in the header: nothing of it is believed, and the tail is unknown. */
-static void a_bad_header_is_not_believed(void **state)
+STORE_CASE(a_bad_header_is_not_believed)
 {
-	struct harness *h = *state;
-
 	harness_open_session(h, STORE_NEW);
 	for (uint8_t lie = 0; lie < 18; lie++) {
 		struct hand_recorder *r = hand_recorder_new((uint8_t)(lie + 1));
@@ -82,14 +80,12 @@ static void a_bad_header_is_not_believed(void **state)
 	assert_int_equal(rows(h), 0);
 	assert_int_equal(loss(h, "bad_recorder"), 18);
 	assert_int_equal(loss(h, "unknown_tail"), -18);
-	assert_int_equal(
-		harness_number(h->path, "SELECT count(*) FROM rtl_process WHERE drained = 1"), 0);
+	assert_number(h->path, "SELECT count(*) FROM rtl_process WHERE drained = 1", 0);
 }
 
 /* Lies further in: each costs what it covers, never the daemon. */
-static void rubbish_inside_costs_only_itself(void **state)
+STORE_CASE(rubbish_inside_costs_only_itself)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -118,9 +114,8 @@ static void rubbish_inside_costs_only_itself(void **state)
 	assert_int_equal(account(h, "pending"), 0);
 }
 
-static void a_memfd_cut_short_is_not_believed(void **state)
+STORE_CASE(a_memfd_cut_short_is_not_believed)
 {
-	struct harness *h = *state;
 	int fd = memfd_create("short", MFD_CLOEXEC);
 
 	harness_open(h);
@@ -131,9 +126,8 @@ static void a_memfd_cut_short_is_not_believed(void **state)
 }
 
 /* A file that lacks frames takes later ones, but for numbers that no file can hold. */
-static void a_frame_of_an_impossible_number_is_not_behind_a_gap(void **state)
+STORE_CASE(a_frame_of_an_impossible_number_is_not_behind_a_gap)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 	const uint64_t number = UINT64_MAX - 3; /* of cell 0 */
 
@@ -150,20 +144,7 @@ static void a_frame_of_an_impossible_number_is_not_behind_a_gap(void **state)
 	r->header.published = number;
 	r->queue[0].producer[RTL_Q_dispatched] = 10;
 	end_with(h, r, STORE_ENDED_KILLED);
-	assert_int_equal(harness_number(h->path, "SELECT hw_frame FROM rtl_process"), 1);
+	assert_number(h->path, "SELECT hw_frame FROM rtl_process", 1);
 	assert_int_equal(loss(h, "missing_frames"), 0);
 	assert_int_equal(rows(h), 10);
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
-	const struct CMUnitTest tests[] = {
-		T(a_bad_header_is_not_believed),
-		T(rubbish_inside_costs_only_itself),
-		T(a_memfd_cut_short_is_not_believed),
-		T(a_frame_of_an_impossible_number_is_not_behind_a_gap),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,16 +3,13 @@
 #include "collectord/service/lock_file.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
+
+#include "tests/lib/test.h"
 
 /* The exit status of a child that tries: 0 it has it, 1 it is told that @holder has. */
 static int try_in_child(const char *path, pid_t holder)
@@ -31,13 +28,12 @@ static int try_in_child(const char *path, pid_t holder)
 	return WEXITSTATUS(status);
 }
 
-static void one_at_a_time(void **state)
+TEST_CASE(one_at_a_time)
 {
 	char dir[] = "/tmp/rtl-claim-XXXXXX", path[64];
 	struct claim claim;
 	pid_t found;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/.lock", dir);
 	assert_int_equal(claim_take(path, &claim, &found), 0);
@@ -51,13 +47,4 @@ static void one_at_a_time(void **state)
 	assert_int_equal(claim_wait(path, &claim, &found), 0);
 	claim_release(&claim);
 	assert_int_equal(rmdir(dir), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_at_a_time),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Which container the cgroup of a process names, and what its recorders are called. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -18,6 +11,7 @@
 
 #include "collectord/service/container.h"
 #include "collectord/service/listen.h"
+#include "tests/lib/test.h"
 
 #define POD	   "6b1f0c2e-3f43-4c7e-9a51-0d7c5c1f0a01"
 #define POD_SYSTEM "6b1f0c2e_3f43_4c7e_9a51_0d7c5c1f0a01"
@@ -33,9 +27,8 @@ static void expect(const char *cgroup, const char *name)
 		assert_string_equal(found, name);
 }
 
-static void pods_and_containers_of_root_are_found(void **state)
+TEST_CASE(pods_and_containers_of_root_are_found)
 {
-	(void)state;
 	expect("0::/kubepods/burstable/pod" POD "/" ID "\n", POD);
 	expect("0::/kubepods/pod" POD "/" ID "\n", POD);
 	expect("0::/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" POD_SYSTEM
@@ -50,9 +43,8 @@ static void pods_and_containers_of_root_are_found(void **state)
 }
 
 /* The paths that a service sees which runs in a pod or a container. */
-static void pods_and_containers_beside_the_service_are_found(void **state)
+TEST_CASE(pods_and_containers_beside_the_service_are_found)
 {
-	(void)state;
 	expect("0::/../../../kubepods.slice/kubepods-pod" POD_SYSTEM ".slice/crio-" ID ".scope\n",
 		POD);
 	expect("0::/../../kubepods-besteffort.slice/kubepods-besteffort-pod" POD_SYSTEM
@@ -79,9 +71,8 @@ static void pods_and_containers_beside_the_service_are_found(void **state)
 	expect("0::/" ID "\n", NULL);
 }
 
-static void what_a_user_may_name_is_no_container(void **state)
+TEST_CASE(what_a_user_may_name_is_no_container)
 {
-	(void)state;
 	expect("", NULL);
 	expect("0::/\n", NULL);
 	expect("0::/user.slice/user-1000.slice/user@1000.service/kubepods/pod" POD "/x\n", NULL);
@@ -96,11 +87,10 @@ static void what_a_user_may_name_is_no_container(void **state)
 	expect("no colon", NULL);
 }
 
-static void a_number_is_of_one_container(void **state)
+TEST_CASE(a_number_is_of_one_container)
 {
 	char folder[] = "/tmp/rtl-container-XXXXXX", path[64], name[CONTAINER_NAME_BYTES];
 
-	(void)state;
 	assert_true(container_is_tenant(container_tenant(POD)));
 	assert_true(container_is_tenant(container_tenant(ID)));
 	assert_false(container_is_tenant(0));
@@ -129,11 +119,10 @@ static void make(const char *folder, const char *name, bool is_folder)
 		assert_int_equal(close(open(path, O_WRONLY | O_CREAT | O_EXCL, 0600)), 0);
 }
 
-static void the_folder_of_a_container_goes_only_without_files(void **state)
+TEST_CASE(the_folder_of_a_container_goes_only_without_files)
 {
 	char folder[] = "/tmp/rtl-container-XXXXXX", path[96], name[CONTAINER_NAME_BYTES];
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	assert_int_equal(container_claim(folder, POD), 0);
 	make(folder, "0", true);
@@ -159,25 +148,23 @@ static void the_folder_of_a_container_goes_only_without_files(void **state)
 	assert_int_equal(unlink(folder), 0);
 }
 
-static void a_line_names_the_container_and_its_number(void **state)
+TEST_CASE(a_line_names_the_container_and_its_number)
 {
 	char words[CONTAINER_WORDS_BYTES];
 
-	(void)state;
 	assert_string_equal(container_words(1000, "", words), "uid 1000");
 	assert_string_equal(
 		container_words(3221225999u, POD, words), "container " POD " (3221225999)");
 	assert_string_equal(container_words(3221225999u, "", words), "container 3221225999");
 }
 
-static void names_of_recorders_keep_their_container(void **state)
+TEST_CASE(names_of_recorders_keep_their_container)
 {
 	const uid_t tenants[] = {CONTAINER_TENANT_MIN, CONTAINER_TENANT_MAX, container_tenant(POD)};
 	const char *name = KEPT_PREFIX "4294967294-1234567890-1-00";
 	char outer[KEPT_OUTER_BYTES], inner[KEPT_OUTER_BYTES];
 	uid_t tenant;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(tenants) / sizeof(*tenants); i++) {
 		listen_kept_outer(tenants[i], name, outer);
 		/* Its bytes are counted in the limit of the environment. */
@@ -192,19 +179,4 @@ static void names_of_recorders_keep_their_container(void **state)
 	assert_false(listen_kept_inner("k_vvvvvv-x", &tenant, inner)); /* no tenant's number */
 	assert_false(listen_kept_inner("k_00000", &tenant, inner));
 	assert_false(listen_kept_inner("k_00-000-", &tenant, inner));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pods_and_containers_of_root_are_found),
-		cmocka_unit_test(pods_and_containers_beside_the_service_are_found),
-		cmocka_unit_test(what_a_user_may_name_is_no_container),
-		cmocka_unit_test(a_number_is_of_one_container),
-		cmocka_unit_test(the_folder_of_a_container_goes_only_without_files),
-		cmocka_unit_test(a_line_names_the_container_and_its_number),
-		cmocka_unit_test(names_of_recorders_keep_their_container),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

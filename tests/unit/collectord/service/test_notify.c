@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The service manager keeps recorders for a next collector: it answers, is busy, is gone, or was
  * never there. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +10,7 @@
 #include <unistd.h>
 
 #include "collectord/service/notify.h"
+#include "tests/lib/test.h"
 
 struct keeper {
 	char directory[32];
@@ -51,9 +47,10 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void what_is_heard_is_kept(void **state)
+#define CASE(claim) TEST_CASE_WITH(claim, setup, teardown, struct keeper *k)
+
+CASE(what_is_heard_is_kept)
 {
-	struct keeper *k = *state;
 	char text[200] = "";
 
 	assert_int_equal(notify_keep(STDIN_FILENO, "recorder-1"), 0);
@@ -62,9 +59,8 @@ static void what_is_heard_is_kept(void **state)
 	assert_int_equal(notify_drop("recorder-1"), 0);
 }
 
-static void the_manager_is_told(void **state)
+CASE(the_manager_is_told)
 {
-	struct keeper *k = *state;
 	char text[200] = "";
 
 	notify_ready("listening");
@@ -86,12 +82,11 @@ static void the_manager_is_told(void **state)
 	assert_int_equal(recv(k->fd, text, sizeof(text) - 1, MSG_DONTWAIT), -1);
 }
 
-static void a_watchdog_of_another_pid_is_ignored(void **state)
+CASE(a_watchdog_of_another_pid_is_ignored)
 {
 	static const char *const wrong[] = {"", "0", "-1", "1x", " 1", "99999999999999999999"};
 	char pid[24];
 
-	(void)state;
 	unsetenv("WATCHDOG_PID");
 	unsetenv("WATCHDOG_USEC");
 	assert_int_equal(notify_watchdog_us(), 0);
@@ -110,21 +105,18 @@ static void a_watchdog_of_another_pid_is_ignored(void **state)
 	unsetenv("WATCHDOG_USEC");
 }
 
-static void a_busy_keeper_is_asked_again(void **state)
+CASE(a_busy_keeper_is_asked_again)
 {
 	int r = 0;
 
-	(void)state;
 	/* Its socket takes what net.unix.max_dgram_qlen and its buffer say. */
 	for (int i = 0; i < 100000 && r == 0; i++)
 		r = notify_drop("recorder-1");
 	assert_int_equal(r, -EAGAIN);
 }
 
-static void a_keeper_that_is_gone_keeps_nothing(void **state)
+CASE(a_keeper_that_is_gone_keeps_nothing)
 {
-	struct keeper *k = *state;
-
 	close(k->fd);
 	k->fd = -1;
 	assert_int_equal(notify_keep(STDIN_FILENO, "recorder-1"), -ECONNREFUSED);
@@ -138,26 +130,9 @@ static void a_keeper_that_is_gone_keeps_nothing(void **state)
 	assert_int_equal(notify_keep(STDIN_FILENO, "recorder-1"), -ENAMETOOLONG);
 }
 
-static void without_a_manager_nothing_is_kept(void **state)
+CASE(without_a_manager_nothing_is_kept)
 {
-	(void)state;
 	unsetenv("NOTIFY_SOCKET");
 	assert_int_equal(notify_keep(STDIN_FILENO, "recorder-1"), -ENOTCONN);
 	assert_int_equal(notify_drop("recorder-1"), -ENOTCONN);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		TEST(what_is_heard_is_kept),
-		TEST(the_manager_is_told),
-		TEST(a_watchdog_of_another_pid_is_ignored),
-		TEST(a_busy_keeper_is_asked_again),
-		TEST(a_keeper_that_is_gone_keeps_nothing),
-		TEST(without_a_manager_nothing_is_kept),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,8 @@ struct hand {
 	struct store store;
 };
 
-/* Of cmocka. */
+/* A test that has a store as hand, and takes its rounds itself. */
+#define HAND_CASE(claim) TEST_CASE_WITH(claim, hand_setup, hand_teardown, struct hand *hand)
 int hand_setup(void **state);
 int hand_teardown(void **state);
 

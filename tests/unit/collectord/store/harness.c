@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "tests/unit/collectord/store/harness.h"
 
-#include <ftw.h>
 #include <poll.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "tests/lib/folder.h"
 
 int harness_setup(void **state)
 {
@@ -25,21 +25,13 @@ int harness_setup(void **state)
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 int harness_teardown(void **state)
 {
 	struct harness *h = *state;
 
 	store_answer_done(&h->answer);
 	store_free(h->store);
-	nftw(h->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+	(void)folder_remove(h->dir);
 	free(h);
 	return 0;
 }
@@ -110,6 +102,13 @@ void harness_open(struct harness *h)
 	harness_open_process(h, 1, 0);
 }
 
+void harness_open_timed(struct harness *h, struct frames *frames)
+{
+	harness_open(h);
+	peer_add_defines(frames);
+	peer_add_anchors(frames, 1000000);
+}
+
 void harness_send(struct harness *h, struct frames *frames)
 {
 	size_t count;
@@ -130,32 +129,6 @@ void harness_close(struct harness *h)
 	harness_wait(h, STORE_CLOSED);
 }
 
-const char *harness_text(const char *path, const char *sql)
-{
-	static char text[4096];
-	sqlite3 *db = NULL;
-	sqlite3_stmt *statement = NULL;
-	const unsigned char *value;
-	int r;
-
-	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-	r = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
-	if (r == SQLITE_OK)
-		r = sqlite3_step(statement);
-	if (r != SQLITE_ROW)
-		fail_msg("%s: %s", sql, sqlite3_errmsg(db));
-	value = sqlite3_column_text(statement, 0);
-	snprintf(text, sizeof(text), "%s", value ? (const char *)value : "");
-	sqlite3_finalize(statement);
-	sqlite3_close(db);
-	return text;
-}
-
-int64_t harness_number(const char *path, const char *sql)
-{
-	return strtoll(harness_text(path, sql), NULL, 10);
-}
-
 void harness_check_books(const char *path)
 {
 	static const char *const none[] = {
@@ -174,7 +147,7 @@ void harness_check_books(const char *path)
 	};
 
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-		if (harness_number(path, none[i]))
+		if (sql_number(path, none[i]))
 			fail_msg("not 0: %s", none[i]);
-	assert_string_equal(harness_text(path, "PRAGMA integrity_check"), "ok");
+	assert_text(path, "PRAGMA integrity_check", "ok");
 }

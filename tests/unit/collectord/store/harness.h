@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * A store in a folder of its own, its answers, and questions to its files through a connection
- * of our own, as a user's sqlite3 would ask. Tests; asserts through cmocka.
+ * A store in a folder of its own, and its answers. Tests; asserts through cmocka.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "collectord/store/store.h"
+#include "tests/lib/sql.h"
+#include "tests/lib/test.h"
 #include "tests/unit/collectord/store/frames.h"
 
 /* For what must come; long, since only a failure waits it out. */
@@ -25,7 +20,8 @@ struct harness {
 	struct store_answer answer; /* the last one that was waited for */
 };
 
-/* cmocka setup and teardown; *state is a struct harness with a running store. */
+/* A test of a running store, whose harness it has as h. */
+#define STORE_CASE(claim) TEST_CASE_WITH(claim, harness_setup, harness_teardown, struct harness *h)
 int harness_setup(void **state);
 int harness_teardown(void **state);
 
@@ -39,15 +35,12 @@ void harness_open_session(struct harness *h, enum store_create create);
 /* Opens process @token in it and waits; pid is 1000 + token. */
 void harness_open_process(struct harness *h, uint8_t token, int rank);
 void harness_open(struct harness *h);
+/* The same, and into @frames go definitions and an anchor of time, for dispatches to follow. */
+void harness_open_timed(struct harness *h, struct frames *frames);
 /* Sends what is in @frames to h->process. */
 void harness_send(struct harness *h, struct frames *frames);
 /* Ends the process without a recorder, after a Bye, and closes the session. */
 void harness_close(struct harness *h);
-
-/* First column of the first row. */
-int64_t harness_number(const char *path, const char *sql);
-/* The same as text, "" for NULL; valid until the next call. */
-const char *harness_text(const char *path, const char *sql);
 
 /* The identity holds for every queue, numbers are unique and fit rtl_queue. */
 void harness_check_books(const char *path);

@@ -151,9 +151,8 @@ uint64_t life_next(uint64_t n, uint64_t count)
 
 void life_check(struct harness *h)
 {
-	int64_t frames =
-		harness_number(h->path, "SELECT coalesce(sum(hw_frame), 0) FROM rtl_process");
-	int64_t rows = harness_number(h->path, "SELECT count(*) FROM rocpd_op");
+	int64_t frames = sql_number(h->path, "SELECT coalesce(sum(hw_frame), 0) FROM rtl_process");
+	int64_t rows = sql_number(h->path, "SELECT count(*) FROM rocpd_op");
 
 	if (rows != frames * LIFE_EACH)
 		fail_msg("%ld rows, %ld frames committed", (long)rows, (long)frames);

@@ -205,23 +205,21 @@ static void go_aside(struct harness *h, size_t which)
 		"INCOMPLETE: 400 dispatched, 100 stored, 300 dropped (db_error 300: rank 0 queue "
 		"0), 0 untimed, "
 		"0 outstanding, 3 frames missing, 1 damaged database set aside");
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), EACH);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", EACH);
 	harness_check_books(h->path);
 	h->session = store_session_free(h->session);
 	restart(h);
 	forget_all(h);
 }
 
-static void what_is_damaged_goes_aside_as_it_is(void **state)
+STORE_CASE(what_is_damaged_goes_aside_as_it_is)
 {
 	for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++)
-		go_aside(*state, i);
+		go_aside(h, i);
 }
 
-static void what_went_aside_is_never_overwritten(void **state)
+STORE_CASE(what_went_aside_is_never_overwritten)
 {
-	struct harness *h = *state;
-
 	for (unsigned n = 1; n <= 3; n++) {
 		make_ours(h, true);
 		break_half_page(h);
@@ -235,12 +233,11 @@ static void what_went_aside_is_never_overwritten(void **state)
 }
 
 /* What a user put there is the user's. */
-static void what_was_never_ours_stays_byte_by_byte(void **state)
+STORE_CASE(what_was_never_ours_stays_byte_by_byte)
 {
 	static const char text[] =
 		"Dear diary, this is 100 bytes or more of what no program is to touch, "
 		"and so it goes on for a while.";
-	struct harness *h = *state;
 	char *before, *after;
 	size_t bytes, after_bytes;
 	sqlite3 *db;
@@ -296,9 +293,8 @@ static void wait_commit(struct harness *h, uint64_t frame)
 	while (h->answer.frame < frame);
 }
 
-static void damage_found_on_the_way_costs_what_was_there(void **state)
+STORE_CASE(damage_found_on_the_way_costs_what_was_there)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 	struct store_process *first;
 
@@ -332,15 +328,14 @@ static void damage_found_on_the_way_costs_what_was_there(void **state)
 		"INCOMPLETE: 600 dispatched, 300 stored, 300 dropped (db_error 300: rank 0 queue "
 		"0), 0 untimed, "
 		"0 outstanding, 3 frames missing, 1 damaged database set aside");
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 3 * EACH);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 3 * EACH);
 	harness_check_books(h->path);
 }
 
 /* A disk that damages each of them is not helped by more. */
-static void so_many_go_aside_and_no_more(void **state)
+STORE_CASE(so_many_go_aside_and_no_more)
 {
 	const struct store_config impatient = {.give_up_ms = 100};
-	struct harness *h = *state;
 	uint64_t n = 1;
 
 	h->store = store_free(h->store);
@@ -369,9 +364,8 @@ static void so_many_go_aside_and_no_more(void **state)
 }
 
 /* It is said once a connection: no other frame brings it again. */
-static void a_rank_that_was_said_late_goes_with_its_process(void **state)
+STORE_CASE(a_rank_that_was_said_late_goes_with_its_process)
 {
-	struct harness *h = *state;
 	Rtl__RankDef rank = RTL__RANK_DEF__INIT, *list[] = {&rank};
 	Rtl__Defines defines = RTL__DEFINES__INIT;
 	Rtl__Frame frame = RTL__FRAME__INIT;
@@ -391,23 +385,19 @@ static void a_rank_that_was_said_late_goes_with_its_process(void **state)
 	harness_send(h, &f);
 	send(h, 1);
 	harness_wait_commit(h, 1);
-	assert_string_equal(harness_text(h->path, "SELECT rank || ' ' || \"group\" || ' ' || "
-						  "group_rank FROM rtl_process"),
-		"5 77 3");
+	assert_text(h->path,
+		"SELECT rank || ' ' || \"group\" || ' ' || group_rank FROM rtl_process", "5 77 3");
 	damage_scribble(h);
 	send(h, 2);
 	wait_for(h, STORE_SET_ASIDE);
 	wait_commit(h, 2);
-	assert_string_equal(harness_text(h->path, "SELECT rank || ' ' || \"group\" || ' ' || "
-						  "group_rank FROM rtl_process"),
-		"5 77 3");
+	assert_text(h->path,
+		"SELECT rank || ' ' || \"group\" || ' ' || group_rank FROM rtl_process", "5 77 3");
 }
 
 /* A late comer, or the next collector, has to be told the same of a session in another file. */
-static void what_was_asked_of_a_session_goes_with_it(void **state)
+STORE_CASE(what_was_asked_of_a_session_goes_with_it)
 {
-	struct harness *h = *state;
-
 	harness_open(h);
 	assert_int_equal(store_session_controls(h->session, "stop 7\n"), 0);
 	assert_int_equal(store_session_categories(h->session, "gemm\t\tCijk_*\n"), 0);
@@ -417,12 +407,11 @@ static void what_was_asked_of_a_session_goes_with_it(void **state)
 	send(h, 2);
 	wait_for(h, STORE_SET_ASIDE);
 	wait_commit(h, 2);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_meta WHERE key LIKE "
-						 "'controls:%' AND value LIKE '%stop 7%'"),
+	assert_number(h->path,
+		"SELECT count(*) FROM rtl_meta WHERE key LIKE 'controls:%' AND value LIKE '%stop "
+		"7%'",
 		1);
-	assert_int_equal(harness_number(h->path,
-				 "SELECT count(*) FROM rtl_category WHERE origin = 'user'"),
-		1);
+	assert_number(h->path, "SELECT count(*) FROM rtl_category WHERE origin = 'user'", 1);
 }
 
 /* Index and files of the service: all that lies there is its own. */
@@ -446,9 +435,8 @@ static void open_in_service(struct harness *h, const char *name)
 	snprintf(h->path, sizeof(h->path), "%s", h->answer.database);
 }
 
-static void a_service_sets_aside_whatever_lies_there(void **state)
+STORE_CASE(a_service_sets_aside_whatever_lies_there)
 {
-	struct harness *h = *state;
 	char index[96];
 
 	snprintf(index, sizeof(index), "%s/index.db", h->dir);
@@ -467,10 +455,9 @@ static void a_service_sets_aside_whatever_lies_there(void **state)
 	assert_string_equal(h->answer.name, "a");
 	assert_string_equal(h->answer.job, "a");
 	harness_wait(h, STORE_LEFT_DONE);
-	assert_int_equal(
-		harness_number(index,
-			"SELECT count(*) FROM session WHERE database GLOB '*.corrupt-*' AND "
-			"completeness GLOB 'set aside: *' AND NOT complete"),
+	assert_number(index,
+		"SELECT count(*) FROM session WHERE database GLOB '*.corrupt-*' AND completeness "
+		"GLOB 'set aside: *' AND NOT complete",
 		1);
 	/* A session that is opened later continues under the same name, and its end says what is
 	 * missing. */
@@ -481,7 +468,7 @@ static void a_service_sets_aside_whatever_lies_there(void **state)
 	harness_wait_commit(h, 2);
 	harness_close(h);
 	assert_non_null(strstr(h->answer.text, "1 damaged database set aside"));
-	assert_int_equal(harness_number(index, "SELECT count(*) FROM session"), 2);
+	assert_number(index, "SELECT count(*) FROM session", 2);
 }
 
 /* Beside the writer, so that a log stays. An older rtl's: a writer would note its own schema. */
@@ -509,9 +496,8 @@ static void assert_same(const char *path, const char *bytes, size_t count)
 }
 
 /* Nothing is written to it before it was looked at. */
-static void what_another_boot_left_damaged_goes_aside_as_it_is(void **state)
+STORE_CASE(what_another_boot_left_damaged_goes_aside_as_it_is)
 {
-	struct harness *h = *state;
 	char index[96], path[sizeof(h->path) + 8], aside[256], aside_wal[300];
 	char *file, *log, rubbish[4096];
 	size_t bytes, log_bytes;
@@ -524,8 +510,7 @@ static void what_another_boot_left_damaged_goes_aside_as_it_is(void **state)
 	harness_open_process(h, 1, 0);
 	send(h, 1);
 	harness_wait_commit(h, 1);
-	page = harness_number(
-		h->path, "SELECT rootpage FROM sqlite_schema WHERE name = 'rtl_clock'");
+	page = sql_number(h->path, "SELECT rootpage FROM sqlite_schema WHERE name = 'rtl_clock'");
 	move_to_another_boot(h, &db);
 	open_service(h, index);
 	sqlite3_close(db);
@@ -550,9 +535,8 @@ static void what_another_boot_left_damaged_goes_aside_as_it_is(void **state)
 }
 
 /* Its sessions are found again by their files. */
-static void a_damaged_index_is_made_anew(void **state)
+STORE_CASE(a_damaged_index_is_made_anew)
 {
-	struct harness *h = *state;
 	char index[96];
 
 	snprintf(index, sizeof(index), "%s/index.db", h->dir);
@@ -572,13 +556,12 @@ static void a_damaged_index_is_made_anew(void **state)
 	harness_wait(h, STORE_LEFT_SESSION);
 	assert_string_equal(h->answer.name, "open");
 	harness_wait(h, STORE_LEFT_DONE);
-	assert_string_equal(harness_text(index, "SELECT name FROM session"), "closed");
+	assert_text(index, "SELECT name FROM session", "closed");
 }
 
 /* The collector died between two renames: the log must not meet a database that it is not of. */
-static void a_log_without_its_database_goes_aside(void **state)
+STORE_CASE(a_log_without_its_database_goes_aside)
 {
-	struct harness *h = *state;
 	char wal[128], pattern[160];
 	glob_t found;
 
@@ -592,24 +575,4 @@ static void a_log_without_its_database_goes_aside(void **state)
 	send(h, 1);
 	harness_close(h);
 	assert_string_equal(h->answer.text, "complete: 100 dispatched, 100 stored");
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
-	const struct CMUnitTest tests[] = {
-		T(what_is_damaged_goes_aside_as_it_is),
-		T(what_went_aside_is_never_overwritten),
-		T(what_was_never_ours_stays_byte_by_byte),
-		T(damage_found_on_the_way_costs_what_was_there),
-		T(so_many_go_aside_and_no_more),
-		T(a_service_sets_aside_whatever_lies_there),
-		T(what_another_boot_left_damaged_goes_aside_as_it_is),
-		T(a_damaged_index_is_made_anew),
-		T(a_rank_that_was_said_late_goes_with_its_process),
-		T(what_was_asked_of_a_session_goes_with_it),
-		T(a_log_without_its_database_goes_aside),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

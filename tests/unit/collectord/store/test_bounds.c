@@ -54,14 +54,11 @@ static sqlite3 *lock(const char *path)
 	return db;
 }
 
-static void figures_beyond_any_sum(void **state)
+STORE_CASE(figures_beyond_any_sum)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, FIGURE_MAX, 1);
 	peer_add_dispatches(&f, 2, 2, FIGURE_MAX, 1);
 	harness_send(h, &f);
@@ -69,9 +66,7 @@ static void figures_beyond_any_sum(void **state)
 	/* Fails on DEGRADED: the session closes, and at the first try. */
 	harness_close(h);
 	assert_false(h->answer.complete);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_session WHERE "
-						 "end_ns IS NOT NULL"),
-		1);
+	assert_number(h->path, "SELECT count(*) FROM rtl_session WHERE end_ns IS NOT NULL", 1);
 }
 
 static void fill_queue(struct harness *h)
@@ -101,9 +96,8 @@ static void fill_queue(struct harness *h)
 	free(bytes);
 }
 
-static void a_flood_of_many_processes_fills_the_queue(void **state)
+STORE_CASE(a_flood_of_many_processes_fills_the_queue)
 {
-	struct harness *h = *state;
 	const size_t each = STORE_QUEUE_PROCESS_BYTES_MAX - 4096;
 	struct store_process *process;
 	unsigned taken = 0;
@@ -126,9 +120,8 @@ static void a_flood_of_many_processes_fills_the_queue(void **state)
 }
 
 /* The owner of a handle frees it with the last answer. */
-static void last_answer_is_the_last(void **state)
+STORE_CASE(last_answer_is_the_last)
 {
-	struct harness *h = *state;
 	struct store_session_params params = {
 		.name = "other", .uid = getuid(), .create = STORE_NEW};
 	struct store_session *session;
@@ -169,9 +162,8 @@ static void last_answer_is_the_last(void **state)
 	} while (h->answer.kind != STORE_FLUSHED || h->answer.owner != h);
 }
 
-static void trouble_ends_before_the_session(void **state)
+STORE_CASE(trouble_ends_before_the_session)
 {
-	struct harness *h = *state;
 	sqlite3 *db;
 
 	harness_open(h);
@@ -184,9 +176,8 @@ static void trouble_ends_before_the_session(void **state)
 }
 
 /* A latecomer's session is open, whatever of its predecessor was still to be done. */
-static void opened_behind_a_close(void **state)
+STORE_CASE(opened_behind_a_close)
 {
-	struct harness *h = *state;
 	struct store_session_params params = {
 		.name = "job", .job = "job-1", .uid = getuid(), .create = STORE_RESUME};
 	struct store_session *again;
@@ -208,17 +199,14 @@ static void opened_behind_a_close(void **state)
 	wait_counting(h, STORE_OPENED, &second, STORE_ROOM);
 	assert_int_equal(store_flush(h->store, STORE_EVERYBODY, h), 0);
 	wait_counting(h, STORE_FLUSHED, h, STORE_ROOM);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_session WHERE "
-						 "end_ns IS NULL"),
-		1);
+	assert_number(h->path, "SELECT count(*) FROM rtl_session WHERE end_ns IS NULL", 1);
 	assert_int_equal(store_session_close(again, 0), 0);
 	wait_counting(h, STORE_CLOSED, &second, STORE_ROOM);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 100000);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 100000);
 }
 
-static void cells_at_odd_places(void **state)
+STORE_CASE(cells_at_odd_places)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 
 	harness_open(h);
@@ -228,15 +216,12 @@ static void cells_at_odd_places(void **state)
 		store_process_end(h->process, hand_recorder_memfd(r), STORE_ENDED_KILLED, -1), 0);
 	free(r);
 	harness_wait(h, STORE_PROCESS_ENDED);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_loss WHERE "
-						 "reason = 'bad_recorder'"),
-		1);
+	assert_number(h->path, "SELECT count(*) FROM rtl_loss WHERE reason = 'bad_recorder'", 1);
 }
 
 /* Thousands of processes may come and go in a session. */
-static void the_ended_take_no_memory(void **state)
+STORE_CASE(the_ended_take_no_memory)
 {
-	struct harness *h = *state;
 	struct intern_shape_key key = {.process_id = 1, .kernel_id = 1};
 	struct msg_arena arena;
 	struct writer *writer;
@@ -293,36 +278,29 @@ static void send_recordings(struct harness *h, uint64_t first, uint32_t n)
 
 /* What comes again with each connection is no further interval; one too many ends the connection.
  */
-static void recordings_beyond_their_number(void **state)
+STORE_CASE(recordings_beyond_their_number)
 {
-	struct harness *h = *state;
-
 	harness_open(h);
 	for (int connection = 0; connection < 2; connection++)
 		for (uint32_t i = 0; i < RECORDINGS_MAX; i += FRAME_RECORDS_MAX)
 			send_recordings(h, i, FRAME_RECORDS_MAX);
 	assert_int_equal(store_flush(h->store, STORE_EVERYBODY, h), 0);
 	harness_wait(h, STORE_FLUSHED);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_recording WHERE "
-						 "to_ns = from_ns + 1000"),
+	assert_number(h->path, "SELECT count(*) FROM rtl_recording WHERE to_ns = from_ns + 1000",
 		RECORDINGS_MAX);
 	send_recordings(h, RECORDINGS_MAX, 1);
 	harness_wait(h, STORE_BAD_FRAME);
 	harness_close(h);
-	assert_int_equal(
-		harness_number(h->path, "SELECT count(*) FROM rtl_recording"), RECORDINGS_MAX);
+	assert_number(h->path, "SELECT count(*) FROM rtl_recording", RECORDINGS_MAX);
 }
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, harness_setup, harness_teardown)
 
 #define TEXT_BYTES 6000
 #define TEXTS	   2000u
 
 /* Told again and again while the file cannot be written: one is in line, and the last one counts.
  */
-static void texts_do_not_pile_up(void **state)
+STORE_CASE(texts_do_not_pile_up)
 {
-	struct harness *h = *state;
 	size_t before;
 	sqlite3 *db;
 	char *text;
@@ -350,15 +328,14 @@ static void texts_do_not_pile_up(void **state)
 	wait_counting(h, STORE_RECOVERED, NULL, STORE_RECOVERED);
 	assert_int_equal(store_flush(h->store, STORE_EVERYBODY, &db), 0);
 	wait_counting(h, STORE_FLUSHED, &db, STORE_FLUSHED);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_meta WHERE key GLOB "
-						 "'controls*' AND value GLOB '* 1999'"),
+	assert_number(h->path,
+		"SELECT count(*) FROM rtl_meta WHERE key GLOB 'controls*' AND value GLOB '* 1999'",
 		1);
 }
 
 /* Frames of a few bytes each take what their commands do. */
-static void tiny_frames_fill_the_queue(void **state)
+STORE_CASE(tiny_frames_fill_the_queue)
 {
-	struct harness *h = *state;
 	unsigned taken = 1;
 	sqlite3 *db;
 
@@ -381,9 +358,8 @@ static size_t heap_bytes(void)
 }
 
 /* A node has a thousand of them, and each of them the GPU that it sees. */
-static void a_process_takes_what_its_gpus_do(void **state)
+STORE_CASE(a_process_takes_what_its_gpus_do)
 {
-	struct harness *h = *state;
 	size_t before, each;
 
 	harness_open(h);
@@ -393,23 +369,4 @@ static void a_process_takes_what_its_gpus_do(void **state)
 	each = (heap_bytes() - before) / PROCESSES;
 	if (each > PROCESS_BYTES)
 		fail_msg("%zu bytes for each process", each);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(figures_beyond_any_sum),
-		TEST(a_flood_of_many_processes_fills_the_queue),
-		TEST(last_answer_is_the_last),
-		TEST(trouble_ends_before_the_session),
-		TEST(opened_behind_a_close),
-		TEST(cells_at_odd_places),
-		TEST(the_ended_take_no_memory),
-		TEST(recordings_beyond_their_number),
-		TEST(texts_do_not_pile_up),
-		TEST(tiny_frames_fill_the_queue),
-		TEST(a_process_takes_what_its_gpus_do),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

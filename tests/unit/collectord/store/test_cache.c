@@ -12,22 +12,21 @@
 #include "proto/base/limits.h"
 #include "tests/unit/collectord/store/harness.h"
 
-#define SESSIONS     72u
-#define FRAMES_EACH  20u
-#define ROWS_EACH    1000u
+#define SESSIONS      72u
+#define FRAMES_EACH   20u
+#define ROWS_EACH     1000u
 /* Of a session that stores nothing: statements, the schema, eight pages. */
-#define OPENED_BYTES (800u << 10)
+#define OPENED_BYTES  (800u << 10)
 /* Of a service's, none of whose processes is open: without the pages, half of that at least. */
 #define RESTING_BYTES (520u << 10)
 /* Statements that run for the first time, and what a page has beside itself. */
-#define SLACK_BYTES  (6u << 20)
+#define SLACK_BYTES   (6u << 20)
 
-static void a_share_fits_and_seldom_changes(void **state)
+TEST_CASE(a_share_fits_and_seldom_changes)
 {
 	uint64_t share = 0, before;
 	unsigned changes = 0;
 
-	(void)state;
 	assert_int_equal(cache_share(0, 1), STORE_CACHE_EACH_BYTES_MAX);
 	for (unsigned n = 1; n <= SESSIONS_MAX; n++) {
 		before = share;
@@ -92,10 +91,9 @@ static void feed_one(struct harness *h, struct store_process *process)
 	harness_wait(h, STORE_FLUSHED);
 }
 
-static void many_sessions_share_one_sum(void **state)
+STORE_CASE(many_sessions_share_one_sum)
 {
 	static struct one many[SESSIONS];
-	struct harness *h = *state;
 	sqlite3_int64 opened, fed;
 	char path[128];
 
@@ -107,10 +105,9 @@ static void many_sessions_share_one_sum(void **state)
 		feed_one(h, many[i].process);
 	fed = sqlite3_memory_used();
 	snprintf(path, sizeof(path), "%s/many-%u.db", h->dir, SESSIONS - 1);
-	assert_int_equal(
-		harness_number(path, "SELECT count(*) FROM rtl_dispatch"), FRAMES_EACH * ROWS_EACH);
+	assert_number(path, "SELECT count(*) FROM rtl_dispatch", FRAMES_EACH * ROWS_EACH);
 	/* Else the test is of nothing. */
-	assert_true(SESSIONS * harness_number(path, "SELECT count(*) * 30 FROM rtl_dispatch") >
+	assert_true(SESSIONS * sql_number(path, "SELECT count(*) * 30 FROM rtl_dispatch") >
 		    STORE_CACHE_BYTES_MAX + SLACK_BYTES);
 	print_message("%u sessions: %lld KiB after they were opened, %lld with rows\n", SESSIONS,
 		opened >> 10, fed >> 10);
@@ -119,9 +116,8 @@ static void many_sessions_share_one_sum(void **state)
 }
 
 /* Every user may open 256 sessions of a service and store nothing in them. */
-static void an_idle_session_has_no_pages(void **state)
+STORE_CASE(an_idle_session_has_no_pages)
 {
-	struct harness *h = *state;
 	struct store_session *session[SESSIONS];
 	char index[128], name[16];
 	struct store_session_params params = {
@@ -162,9 +158,8 @@ static void commit_rows(struct writer *writer, uint64_t rows)
 	assert_int_equal(writer_commit(writer), 0);
 }
 
-static void a_cache_grows_with_its_transactions(void **state)
+STORE_CASE(a_cache_grows_with_its_transactions)
 {
-	struct harness *h = *state;
 	struct msg_arena arena = {0};
 	struct writer *writer;
 	char path[128];
@@ -187,18 +182,4 @@ static void a_cache_grows_with_its_transactions(void **state)
 	writer_set_cache(writer, STORE_CACHE_EACH_BYTES_MAX);
 	assert_int_equal(writer->cache_now_bytes, STORE_CACHE_FIRST_BYTES);
 	writer_free(writer);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, harness_setup, harness_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_share_fits_and_seldom_changes),
-		TEST(many_sessions_share_one_sum),
-		TEST(an_idle_session_has_no_pages),
-		TEST(a_cache_grows_with_its_transactions),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

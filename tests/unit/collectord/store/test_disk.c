@@ -71,9 +71,8 @@ static void fail_once_at(struct harness *h, unsigned kind, uint64_t n, bool is_f
 	life_forget(h);
 }
 
-static void once(void **state)
+STORE_CASE(once)
 {
-	struct harness *h = *state;
 	unsigned tried = 0;
 
 	life_restart(h, 0);
@@ -119,9 +118,8 @@ static void fail_for_ever_from(struct harness *h, unsigned kind, uint64_t n, boo
 	life_forget(h);
 }
 
-static void for_ever(void **state)
+STORE_CASE(for_ever)
 {
-	struct harness *h = *state;
 	unsigned tried = 0;
 
 	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
@@ -140,11 +138,10 @@ static void for_ever(void **state)
  * Two that write or checkpoint can damage a WAL (SQLite before 3.51.3): whatever a collector does
  * with a file, it has one connection to it that could.
  */
-static void one_connection_writes(void **state)
+STORE_CASE(one_connection_writes)
 {
 	const struct fault_vfs none = {0};
 	struct store_session_params other = {.name = "other", .uid = getuid()};
-	struct harness *h = *state;
 
 	fault_vfs_set(&none);
 	other.path = h->path;
@@ -165,9 +162,8 @@ static void one_connection_writes(void **state)
 }
 
 /* A disk that is shared takes milliseconds for each, and a job waits for its start and its end. */
-static void a_life_waits_for_the_disk_seldom(void **state)
+STORE_CASE(a_life_waits_for_the_disk_seldom)
 {
-	struct harness *h = *state;
 	uint64_t syncs;
 
 	life_restart(h, 0);
@@ -195,12 +191,11 @@ static void fill(struct harness *h, unsigned before)
  * the collector in the sync of a checkpoint, and its successor in the same: so no sync has more to
  * write than a second's worth, and all goes on visibly.
  */
-static void a_slow_disk_is_written_to_in_steps(void **state)
+STORE_CASE(a_slow_disk_is_written_to_in_steps)
 {
 	const struct fault_vfs slow = {
 		.kinds = FAULT_VFS_WRITE | FAULT_VFS_SYNC, .synced_per_second = SLOW_BYTES};
 	const struct fault_vfs none = {0};
-	struct harness *h = *state;
 	uint64_t beats, operations;
 
 	life_restart(h, 0); /* another thread: it knows nothing of this disk */
@@ -224,13 +219,12 @@ static void a_slow_disk_is_written_to_in_steps(void **state)
 }
 
 /* Rows that wait for a full disk are committed before another session is opened in their file. */
-static void a_session_that_is_opened_in_a_file_hears_of_its_full_disk(void **state)
+HAND_CASE(a_session_that_is_opened_in_a_file_hears_of_its_full_disk)
 {
 	const struct fault_vfs none = {0};
 	const struct fault_vfs full = {
 		.kinds = FAULT_VFS_WRITE, .fail_at = 1, .for_ever = true, .is_full = true};
 	struct store_answer answer = {0};
-	struct hand *hand = *state;
 	struct tenant first, second;
 	uint64_t number = 0;
 
@@ -257,20 +251,6 @@ static void a_session_that_is_opened_in_a_file_hears_of_its_full_disk(void **sta
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(once, harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(for_ever, harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(
-			one_connection_writes, harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(
-			a_life_waits_for_the_disk_seldom, harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(
-			a_slow_disk_is_written_to_in_steps, harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(
-			a_session_that_is_opened_in_a_file_hears_of_its_full_disk, hand_setup,
-			hand_teardown),
-	};
-
 	fault_vfs_install();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

@@ -27,9 +27,7 @@ static void live_and_die(struct harness *h, const char *fault, int report)
 	int fd;
 
 	setenv("RTL_FAULT", fault, 1);
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	for (uint64_t n = 1; n <= FRAMES; n++) {
 		peer_add_dispatches(&f, n, 1, (n - 1) * EACH, EACH);
 		harness_send(h, &f);
@@ -104,10 +102,9 @@ static void second_life(struct harness *h, uint64_t acked)
 
 static void check_file(struct harness *h)
 {
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), FRAMES * EACH);
-	assert_int_equal(harness_number(h->path, "SELECT count(DISTINCT sequenceId) FROM rocpd_op"),
-		FRAMES * EACH);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_process"), 1);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", FRAMES * EACH);
+	assert_number(h->path, "SELECT count(DISTINCT sequenceId) FROM rocpd_op", FRAMES * EACH);
+	assert_number(h->path, "SELECT count(*) FROM rtl_process", 1);
 	harness_check_books(h->path);
 }
 
@@ -120,9 +117,9 @@ static void survive(struct harness *h, const char *fault)
 }
 
 #define SURVIVES(name, fault)                                                                      \
-	static void name(void **state)                                                             \
+	STORE_CASE(name)                                                                           \
 	{                                                                                          \
-		survive(*state, fault);                                                            \
+		survive(h, fault);                                                                 \
 	}
 SURVIVES(killed_before_begin, "before_begin:4")
 SURVIVES(killed_mid_rows, "mid_rows:525")
@@ -133,9 +130,8 @@ SURVIVES(killed_after_commit_before_ack, "after_commit:5")
 SURVIVES(killed_in_the_drain, "drain_before_commit")
 
 /* The log of a file that was removed; it does not belong to the file that has its name now. */
-static void killed_where_another_files_log_lay(void **state)
+STORE_CASE(killed_where_another_files_log_lay)
 {
-	struct harness *h = *state;
 	char log[128];
 
 	(void)first_life(h, "after_commit:5");
@@ -143,15 +139,14 @@ static void killed_where_another_files_log_lay(void **state)
 	snprintf(log, sizeof(log), "%s-wal", h->path);
 	assert_int_equal(access(log, F_OK), 0);
 	assert_int_equal(first_life(h, "file_made"), 0);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_session"), 0);
+	assert_number(h->path, "SELECT count(*) FROM rtl_session", 0);
 	second_life(h, 0);
 	check_file(h);
 }
 
 /* Drained, not announced: the next one may not store the recorder again. */
-static void killed_after_the_drain(void **state)
+STORE_CASE(killed_after_the_drain)
 {
-	struct harness *h = *state;
 	size_t count;
 	uint8_t *hello;
 
@@ -168,38 +163,32 @@ static void killed_after_the_drain(void **state)
 }
 
 /* All rows are there, the file only has to be sealed again. */
-static void killed_in_the_last_checkpoint(void **state)
+STORE_CASE(killed_in_the_last_checkpoint)
 {
-	struct harness *h = *state;
-
 	assert_int_equal(first_life(h, "checkpoint"), FRAMES);
 	harness_open_session(h, STORE_RESUME);
 	store_session_close(h->session, 0);
 	harness_wait(h, STORE_CLOSED);
 	assert_string_equal(h->answer.text, "complete: 2000 dispatched, 2000 stored");
-	assert_string_equal(harness_text(h->path, "PRAGMA journal_mode"), "delete");
+	assert_text(h->path, "PRAGMA journal_mode", "delete");
 	check_file(h);
 }
 
 /* Its end was written: making it one file takes nothing of that back. */
-static void killed_in_the_last_checkpoint_and_no_process_reconnects(void **state)
+STORE_CASE(killed_in_the_last_checkpoint_and_no_process_reconnects)
 {
-	struct harness *h = *state;
-
 	assert_int_equal(first_life(h, "checkpoint"), FRAMES);
 	assert_int_equal(store_recover(h->store, h->path), 0);
 	harness_wait(h, STORE_LEFT_DONE);
 	/* The file is sealed and closed in the same turn, as no process reads it. */
-	assert_string_equal(harness_text(h->path, "PRAGMA journal_mode"), "delete");
-	assert_int_equal(
-		harness_number(h->path, "SELECT value FROM rtl_meta WHERE key = 'complete'"), 1);
+	assert_text(h->path, "PRAGMA journal_mode", "delete");
+	assert_number(h->path, "SELECT value FROM rtl_meta WHERE key = 'complete'", 1);
 	check_file(h);
 }
 
 /* More than a few slices; in the middle of them nothing of it is there, nor twice afterwards. */
-static void killed_between_slices(void **state)
+STORE_CASE(killed_between_slices)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 	const uint32_t slots = 8 * DRAIN_SLICE_RECORDS;
 	int fd = hand_recorder_memfd_slots(r, slots);
@@ -224,30 +213,9 @@ static void killed_between_slices(void **state)
 	assert_int_equal(store_new(&config, &h->store), 0);
 	harness_open_session(h, STORE_RESUME);
 	harness_open_process(h, 1, 0);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 0);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 0);
 	store_process_end(h->process, fd, STORE_ENDED_KILLED, -1);
 	harness_wait(h, STORE_PROCESS_ENDED);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), slots);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", slots);
 	harness_check_books(h->path);
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
-	const struct CMUnitTest tests[] = {
-		T(killed_before_begin),
-		T(killed_mid_rows),
-		T(killed_mid_rows_later),
-		T(killed_before_the_first_commit),
-		T(killed_before_commit),
-		T(killed_after_commit_before_ack),
-		T(killed_in_the_drain),
-		T(killed_where_another_files_log_lay),
-		T(killed_between_slices),
-		T(killed_after_the_drain),
-		T(killed_in_the_last_checkpoint),
-		T(killed_in_the_last_checkpoint_and_no_process_reconnects),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

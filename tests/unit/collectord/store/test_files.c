@@ -35,32 +35,28 @@ static void send_ten(struct harness *h, uint64_t number, uint64_t seq)
 	harness_wait_commit(h, number);
 }
 
-static void a_restarted_collector_goes_on(void **state)
+STORE_CASE(a_restarted_collector_goes_on)
 {
-	struct harness *h = *state;
-
 	harness_open(h);
 	send_ten(h, 1, 0);
 	restart(h);
-	assert_string_equal(
-		harness_text(h->path, "SELECT coalesce(end_ns, 'open') FROM rtl_session"), "open");
+	assert_text(h->path, "SELECT coalesce(end_ns, 'open') FROM rtl_session", "open");
 	harness_open_session(h, STORE_RESUME);
 	harness_open_process(h, 1, 0);
 	assert_int_equal(h->answer.frame, 1);
 	assert_int_equal(h->answer.process_id, 1);
 	send_ten(h, 2, 10);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 20);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_shape"), 1);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_process"), 1);
-	assert_int_equal(harness_number(h->path, "SELECT stored FROM rtl_queue"), 20);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 20);
+	assert_number(h->path, "SELECT count(*) FROM rtl_shape", 1);
+	assert_number(h->path, "SELECT count(*) FROM rtl_process", 1);
+	assert_number(h->path, "SELECT stored FROM rtl_queue", 20);
 	harness_check_books(h->path);
 	harness_close(h);
 	assert_string_equal(h->answer.text, "complete: 20 dispatched, 20 stored");
 }
 
-static void a_process_that_never_reconnects_has_an_unknown_tail(void **state)
+STORE_CASE(a_process_that_never_reconnects_has_an_unknown_tail)
 {
-	struct harness *h = *state;
 	struct frames counters = {0};
 
 	harness_open(h);
@@ -74,13 +70,12 @@ static void a_process_that_never_reconnects_has_an_unknown_tail(void **state)
 	assert_int_equal(store_session_close(h->session, 0), 0);
 	harness_wait(h, STORE_CLOSED);
 	assert_non_null(strstr(h->answer.text, "1 process with an unknown tail"));
-	assert_string_equal(
-		harness_text(h->path, "SELECT ended || drained FROM rtl_process"), "unknown0");
+	assert_text(h->path, "SELECT ended || drained FROM rtl_process", "unknown0");
 	/* Lost since its books were last written. */
-	assert_int_equal(harness_number(h->path,
-				 "SELECT count(*) FROM rtl_loss_interval l JOIN rtl_process p ON "
-				 "p.id = l.process_id WHERE l.reason = 'unknown_tail' AND "
-				 "l.from_ns = p.counted_ns AND l.to_ns >= l.from_ns"),
+	assert_number(h->path,
+		"SELECT count(*) FROM rtl_loss_interval l JOIN rtl_process p ON p.id = "
+		"l.process_id WHERE l.reason = 'unknown_tail' AND l.from_ns = p.counted_ns AND "
+		"l.to_ns >= l.from_ns",
 		1);
 	/* Late, but alive: nothing is unknown any more. */
 	store_session_free(h->session);
@@ -92,9 +87,8 @@ static void a_process_that_never_reconnects_has_an_unknown_tail(void **state)
 	assert_string_equal(h->answer.text, "complete: 20 dispatched, 20 stored");
 }
 
-static void a_process_read_to_its_end_does_not_come_back(void **state)
+STORE_CASE(a_process_read_to_its_end_does_not_come_back)
 {
-	struct harness *h = *state;
 	size_t count;
 	uint8_t *hello;
 
@@ -107,7 +101,7 @@ static void a_process_read_to_its_end_does_not_come_back(void **state)
 		0);
 	harness_wait(h, STORE_PROCESS_FAILED);
 	assert_string_equal(h->answer.text, "this process was read to its end already");
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_process"), 1);
+	assert_number(h->path, "SELECT count(*) FROM rtl_process", 1);
 }
 
 static void try_open(struct harness *h, const char *path, enum store_create create)
@@ -136,9 +130,8 @@ static void read_file(const char *path, char *text, size_t bytes)
 	fclose(file);
 }
 
-static void nothing_is_overwritten(void **state)
+STORE_CASE(nothing_is_overwritten)
 {
-	struct harness *h = *state;
 	char text[64], other[128], target[128];
 	sqlite3 *db;
 
@@ -163,9 +156,8 @@ static void nothing_is_overwritten(void **state)
 	try_open(h, other, STORE_RESUME);
 	harness_wait(h, STORE_FAILED);
 	assert_non_null(strstr(h->answer.text, "not a database of rtl"));
-	assert_string_equal(
-		harness_text(other, "SELECT group_concat(name) FROM sqlite_master"), "t");
-	assert_string_equal(harness_text(other, "PRAGMA journal_mode"), "delete");
+	assert_text(other, "SELECT group_concat(name) FROM sqlite_master", "t");
+	assert_text(other, "PRAGMA journal_mode", "delete");
 
 	snprintf(target, sizeof(target), "%s/link.db", h->dir);
 	assert_int_equal(symlink(other, target), 0);
@@ -181,9 +173,8 @@ static void nothing_is_overwritten(void **state)
 	assert_int_equal(h->answer.error, -ENOENT);
 }
 
-static void a_newer_schema_is_not_written(void **state)
+STORE_CASE(a_newer_schema_is_not_written)
 {
-	struct harness *h = *state;
 	char sql[64], aside[256];
 	sqlite3 *db;
 
@@ -199,13 +190,12 @@ static void a_newer_schema_is_not_written(void **state)
 	snprintf(aside, sizeof(aside), "%s", strstr(h->answer.text, "it is /") + strlen("it is "));
 	*strchr(aside, ' ') = 0;
 	harness_wait(h, STORE_OPENED);
-	assert_int_equal(harness_number(aside, "PRAGMA user_version"), SCHEMA_VERSION + 1);
-	assert_int_equal(harness_number(h->path, "PRAGMA user_version"), SCHEMA_VERSION);
+	assert_number(aside, "PRAGMA user_version", SCHEMA_VERSION + 1);
+	assert_number(h->path, "PRAGMA user_version", SCHEMA_VERSION);
 }
 
-static void sessions_can_share_a_file(void **state)
+STORE_CASE(sessions_can_share_a_file)
 {
-	struct harness *h = *state;
 	struct store_session *first;
 	struct store_process *process;
 
@@ -221,26 +211,21 @@ static void sessions_can_share_a_file(void **state)
 	harness_close(h);
 	assert_string_equal(h->answer.text, "complete: 10 dispatched, 10 stored");
 	/* The file as a whole is not complete: another session still writes. */
-	assert_int_equal(
-		harness_number(h->path, "SELECT value FROM rtl_meta WHERE key='complete'"), 0);
+	assert_number(h->path, "SELECT value FROM rtl_meta WHERE key='complete'", 0);
 	h->session = first;
 	h->process = process;
 	send_ten(h, 2, 10);
 	harness_close(h);
-	assert_int_equal(
-		harness_number(h->path, "SELECT value FROM rtl_meta WHERE key='complete'"), 1);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 30);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_session"), 2);
+	assert_number(h->path, "SELECT value FROM rtl_meta WHERE key='complete'", 1);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 30);
+	assert_number(h->path, "SELECT count(*) FROM rtl_session", 2);
 	harness_check_books(h->path);
 }
 
 static void open_as(struct harness *h, uid_t uid, const char *job)
 {
-	const struct store_session_params params = {.name = "job",
-		.job = job,
-		.path = h->path,
-		.uid = uid,
-		.create = STORE_RESUME};
+	const struct store_session_params params = {
+		.name = "job", .job = job, .path = h->path, .uid = uid, .create = STORE_RESUME};
 
 	assert_int_equal(store_session_open(h->store, &params, h, &h->session), 0);
 	harness_wait(h, STORE_OPENED);
@@ -254,10 +239,9 @@ static void close_it(struct harness *h)
 }
 
 /* The name of a job is made of its key alone, and all users choose that. */
-static void a_session_is_continued_only_by_its_owner_and_job(void **state)
+STORE_CASE(a_session_is_continued_only_by_its_owner_and_job)
 {
 	static const char *const names[] = {"job", "job-2", "job-3"};
-	struct harness *h = *state;
 	const struct {
 		uid_t uid;
 		const char *job;
@@ -269,16 +253,15 @@ static void a_session_is_continued_only_by_its_owner_and_job(void **state)
 			assert_string_equal(h->answer.name, names[i]);
 			close_it(h); /* a late session continues that of its owner */
 		}
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_session"), 3);
-	assert_string_equal(harness_text(h->path, "SELECT group_concat((uid - (SELECT uid FROM "
-						  "rtl_session WHERE id = 1)) || job) FROM "
-						  "(SELECT * FROM rtl_session ORDER BY id)"),
+	assert_number(h->path, "SELECT count(*) FROM rtl_session", 3);
+	assert_text(h->path,
+		"SELECT group_concat((uid - (SELECT uid FROM rtl_session WHERE id = 1)) || job) "
+		"FROM (SELECT * FROM rtl_session ORDER BY id)",
 		"01,11,02");
 }
 
-static void a_reader_does_not_stop_the_close(void **state)
+STORE_CASE(a_reader_does_not_stop_the_close)
 {
-	struct harness *h = *state;
 	sqlite3 *db;
 	sqlite3_stmt *statement;
 
@@ -293,13 +276,12 @@ static void a_reader_does_not_stop_the_close(void **state)
 	assert_string_equal(h->answer.text, "complete: 10 dispatched, 10 stored");
 	sqlite3_finalize(statement);
 	sqlite3_close(db);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 10);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 10);
 }
 
 /* All is committed then, though the file may yet have to be made one. */
-static void a_reader_does_not_make_a_flush_fail(void **state)
+STORE_CASE(a_reader_does_not_make_a_flush_fail)
 {
-	struct harness *h = *state;
 	struct frames frames = {0};
 	sqlite3_stmt *statement;
 	sqlite3 *db;
@@ -317,16 +299,15 @@ static void a_reader_does_not_make_a_flush_fail(void **state)
 	assert_int_equal(store_flush(h->store, STORE_EVERYBODY, h), 0);
 	harness_wait(h, STORE_FLUSHED);
 	assert_int_equal(h->answer.error, 0);
-	assert_int_equal(harness_number(h->path, "SELECT count(end_ns) FROM rtl_session"), 1);
+	assert_number(h->path, "SELECT count(end_ns) FROM rtl_session", 1);
 	sqlite3_finalize(statement);
 	sqlite3_close(db);
 	harness_wait(h, STORE_CLOSED);
 }
 
 /* A process that reads the file at that very moment holds a lock that WAL mode has to wait for. */
-static void a_reader_does_not_stop_the_opening(void **state)
+STORE_CASE(a_reader_does_not_stop_the_opening)
 {
-	struct harness *h = *state;
 	const struct store_session_params params = {
 		.name = "job", .path = h->path, .uid = getuid(), .create = STORE_RESUME};
 	struct pollfd answer = {.events = POLLIN};
@@ -353,9 +334,8 @@ static void a_reader_does_not_stop_the_opening(void **state)
 	}
 }
 
-static void a_service_names_its_files(void **state)
+STORE_CASE(a_service_names_its_files)
 {
-	struct harness *h = *state;
 	struct store_session_params params = {
 		.name = "../../etc/x y", .job = "none", .dir = h->dir, .uid = getuid()};
 	char want[160], folder[128], first[160];
@@ -456,7 +436,7 @@ static void reader_stop(struct reader *reader)
 }
 
 /* Only root can become another user; other users are the owner, and read as such. */
-static void only_the_owner_reads_the_database(void **state)
+TEST_CASE(only_the_owner_reads_the_database)
 {
 	uid_t owner = geteuid() ? geteuid() : 54321;
 	uid_t other = geteuid() ? geteuid() : 54322;
@@ -465,7 +445,6 @@ static void only_the_owner_reads_the_database(void **state)
 	char path[160];
 	struct harness *h;
 
-	(void)state;
 	/* Forked while there is one thread only. */
 	reader_start(&of_owner, owner);
 	reader_start(&of_other, other);
@@ -490,9 +469,8 @@ static void only_the_owner_reads_the_database(void **state)
 	harness_teardown((void **)&h);
 }
 
-static void the_index_lists_every_session(void **state)
+STORE_CASE(the_index_lists_every_session)
 {
-	struct harness *h = *state;
 	char index[128];
 	struct store_config config = {.index_path = index};
 
@@ -501,12 +479,11 @@ static void the_index_lists_every_session(void **state)
 	h->store = store_free(h->store);
 	assert_int_equal(store_new(&config, &h->store), 0);
 	harness_open(h);
-	assert_string_equal(harness_text(index, "SELECT name || complete || "
-						"coalesce(end_realtime_ns, 'open') FROM session"),
+	assert_text(index,
+		"SELECT name || complete || coalesce(end_realtime_ns, 'open') FROM session",
 		"job0open");
 	harness_close(h);
-	assert_string_equal(
-		harness_text(index, "SELECT database || complete || completeness FROM session"),
+	assert_text(index, "SELECT database || complete || completeness FROM session",
 		strcat(strcpy((char[256]){0}, h->path), "1complete: 0 dispatched, 0 stored"));
 }
 
@@ -538,18 +515,17 @@ static void run_out_of_disk(void **state)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 	harness_wait_commit(h, 3);
 	harness_wait(h, STORE_RECOVERED);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 2010);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 2010);
 	harness_check_books(h->path);
 	harness_close(h);
 	assert_string_equal(h->answer.text, "complete: 2010 dispatched, 2010 stored");
 }
 
-static void a_full_disk_loses_and_doubles_nothing(void **state)
+TEST_CASE(a_full_disk_loses_and_doubles_nothing)
 {
 	int status;
 	pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0) {
 		const struct CMUnitTest test[] = {cmocka_unit_test_setup_teardown(
 			run_out_of_disk, harness_setup, harness_teardown)};
@@ -559,27 +535,4 @@ static void a_full_disk_loses_and_doubles_nothing(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_the_owner_reads_the_database),
-		cmocka_unit_test(a_full_disk_loses_and_doubles_nothing),
-		T(a_restarted_collector_goes_on),
-		T(a_process_that_never_reconnects_has_an_unknown_tail),
-		T(a_process_read_to_its_end_does_not_come_back),
-		T(nothing_is_overwritten),
-		T(a_newer_schema_is_not_written),
-		T(sessions_can_share_a_file),
-		T(a_session_is_continued_only_by_its_owner_and_job),
-		T(a_reader_does_not_stop_the_close),
-		T(a_reader_does_not_make_a_flush_fail),
-		T(a_reader_does_not_stop_the_opening),
-		T(a_service_names_its_files),
-		T(the_index_lists_every_session),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

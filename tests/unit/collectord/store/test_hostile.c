@@ -331,14 +331,13 @@ static void check_truth(struct harness *h)
 	};
 
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-		if (harness_number(h->path, none[i]))
+		if (sql_number(h->path, none[i]))
 			fail_msg("not 0: %s", none[i]);
-	assert_string_equal(harness_text(h->path, "PRAGMA integrity_check"), "ok");
+	assert_text(h->path, "PRAGMA integrity_check", "ok");
 }
 
-static void liars_harm_only_themselves(void **state)
+STORE_CASE(liars_harm_only_themselves)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
 	harness_open_session(h, STORE_NEW);
@@ -352,26 +351,26 @@ static void liars_harm_only_themselves(void **state)
 	peer_add_dispatches(&f, 1, 1, 0, 100);
 	harness_send(h, &f);
 	harness_wait_commit(h, 1);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op WHERE process_id = "
-						 "(SELECT max(id) FROM rtl_process)"),
+	assert_number(h->path,
+		"SELECT count(*) FROM rocpd_op WHERE process_id = (SELECT max(id) FROM "
+		"rtl_process)",
 		100);
 	/* Some of it was believed, some refused: else the test tests nothing. */
-	assert_true(harness_number(h->path, "SELECT count(*) FROM rocpd_op") > 2000);
-	assert_true(harness_number(h->path, "SELECT sum(count) FROM rtl_loss WHERE "
-					    "reason = 'corrupt_frames'") > 20);
-	assert_true(harness_number(h->path, "SELECT count(*) FROM rtl_loss WHERE "
-					    "reason = 'bad_recorder'") > 5);
-	assert_true(harness_number(h->path, "SELECT count(*) FROM rtl_host_call") > 400);
-	assert_true(harness_number(h->path, "SELECT count(*) FROM rtl_collective") > 200);
-	assert_true(harness_number(h->path, "SELECT count(*) FROM rtl_copy") > 200);
-	assert_true(harness_number(h->path, "SELECT count(*) FROM rtl_marker") > 200);
-	assert_true(harness_number(h->path, "SELECT count(*) FROM rtl_metric") > 20);
+	assert_true(sql_number(h->path, "SELECT count(*) FROM rocpd_op") > 2000);
+	assert_true(sql_number(h->path, "SELECT sum(count) FROM rtl_loss WHERE "
+					"reason = 'corrupt_frames'") > 20);
+	assert_true(sql_number(h->path, "SELECT count(*) FROM rtl_loss WHERE "
+					"reason = 'bad_recorder'") > 5);
+	assert_true(sql_number(h->path, "SELECT count(*) FROM rtl_host_call") > 400);
+	assert_true(sql_number(h->path, "SELECT count(*) FROM rtl_collective") > 200);
+	assert_true(sql_number(h->path, "SELECT count(*) FROM rtl_copy") > 200);
+	assert_true(sql_number(h->path, "SELECT count(*) FROM rtl_marker") > 200);
+	assert_true(sql_number(h->path, "SELECT count(*) FROM rtl_metric") > 20);
 }
 
 /* What a file's schema and values may do to the collector. */
-static void databases_are_held_short(void **state)
+STORE_CASE(databases_are_held_short)
 {
-	struct harness *h = *state;
 	sqlite3 *db = NULL;
 	char *text = NULL;
 	bool is_cut;
@@ -391,16 +390,4 @@ static void databases_are_held_short(void **state)
 		sqlite3_exec(db, "SELECT hex(zeroblob(600000))", NULL, NULL, &text), SQLITE_TOOBIG);
 	sqlite3_free(text);
 	database_close(db);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			liars_harm_only_themselves, harness_setup, harness_teardown),
-		cmocka_unit_test_setup_teardown(
-			databases_are_held_short, harness_setup, harness_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

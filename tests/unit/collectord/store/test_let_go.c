@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * When the store frees what takes a while. The memory of a recorder that rtl run keeps
- * (cli/run/collector/supervisor.c): the store closes it before it tells that the process is over, so that rtl
- * run frees it. The blocks of a log: after the store told that the session is closed. The test is
- * the store's thread.
+ * (cli/run/collector/supervisor.c): the store closes it before it tells that the process is over,
+ * so that rtl run frees it. The blocks of a log: after the store told that the session is closed.
+ * The test is the store's thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,10 +57,9 @@ void __wrap_answer_process(
 	__real_answer_process(process, kind, error, text);
 }
 
-static void the_store_lets_go_before_it_tells_of_the_end(void **state)
+HAND_CASE(the_store_lets_go_before_it_tells_of_the_end)
 {
 	struct hand_recorder *r = hand_recorder_new(10);
-	struct hand *hand = *state;
 	struct command *command;
 	struct tenant t;
 	struct stat st;
@@ -83,9 +82,8 @@ static void the_store_lets_go_before_it_tells_of_the_end(void **state)
 	free(r);
 }
 
-static void a_close_is_reported_before_the_blocks_of_the_log_are_freed(void **state)
+HAND_CASE(a_close_is_reported_before_the_blocks_of_the_log_are_freed)
 {
-	struct hand *hand = *state;
 	struct tenant t;
 	char path[sizeof(t.path) + 4];
 	unsigned closed = 0;
@@ -109,17 +107,4 @@ static void a_close_is_reported_before_the_blocks_of_the_log_are_freed(void **st
 	assert_int_equal(stat(path, &st), -1);
 	assert_int_equal(log_held_at_end, 1);
 	assert_int_equal(count_descriptors(log_inode), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			the_store_lets_go_before_it_tells_of_the_end, hand_setup, hand_teardown),
-		cmocka_unit_test_setup_teardown(
-			a_close_is_reported_before_the_blocks_of_the_log_are_freed, hand_setup,
-			hand_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

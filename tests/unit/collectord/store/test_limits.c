@@ -18,9 +18,8 @@ static void flush(struct harness *h)
 	harness_wait(h, STORE_FLUSHED);
 }
 
-static void strings_of_a_process(void **state)
+STORE_CASE(strings_of_a_process)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
 	harness_open(h);
@@ -33,9 +32,8 @@ static void strings_of_a_process(void **state)
 }
 
 /* A string, a symbol and a shape: the last two have fewer ids, or as many. */
-static void symbols_and_shapes_of_a_process(void **state)
+STORE_CASE(symbols_and_shapes_of_a_process)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
 	harness_open(h);
@@ -69,18 +67,14 @@ static void add_counters(struct frames *f, uint64_t of_queue, uint64_t of_proces
 
 static void check_counters(struct harness *h, uint64_t of_queue, uint64_t of_process)
 {
-	assert_int_equal(
-		harness_number(h->path, "SELECT dispatched FROM rtl_queue WHERE queueId = 0"),
-		of_queue);
-	assert_int_equal(harness_number(h->path, "SELECT value FROM rtl_counter WHERE "
-						 "name = 'queues_created'"),
-		of_process);
+	assert_number(h->path, "SELECT dispatched FROM rtl_queue WHERE queueId = 0", of_queue);
+	assert_number(
+		h->path, "SELECT value FROM rtl_counter WHERE name = 'queues_created'", of_process);
 }
 
 /* What is greater is not believed; the peer goes on. */
-static void counters_of_a_queue_and_a_process(void **state)
+STORE_CASE(counters_of_a_queue_and_a_process)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
 	harness_open(h);
@@ -121,13 +115,12 @@ static void add_restarts(struct frames *f, uint64_t first, uint64_t n)
 
 static int64_t clock_rows(struct harness *h)
 {
-	return harness_number(h->path, "SELECT count(*) FROM rtl_clock");
+	return sql_number(h->path, "SELECT count(*) FROM rtl_clock");
 }
 
 /* They are no records, for which there are quotas. What is not kept is counted all the same. */
-static void anchors_of_a_gpu(void **state)
+STORE_CASE(anchors_of_a_gpu)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 	int64_t most;
 
@@ -143,13 +136,11 @@ static void anchors_of_a_gpu(void **state)
 	/* However long that took: it was no time for each of them. */
 	most = 50 * CLOCK_ROWS_MAX;
 	assert_in_range(clock_rows(h), CLOCK_ROWS_MAX, most);
-	assert_int_equal(harness_number(h->path, "SELECT anchors FROM rtl_clock_check"),
-		100 * CLOCK_ROWS_MAX);
+	assert_number(h->path, "SELECT anchors FROM rtl_clock_check", 100 * CLOCK_ROWS_MAX);
 }
 
-static void metrics_of_a_mark(void **state)
+STORE_CASE(metrics_of_a_mark)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 	char text[512] = "";
 	size_t n = 0;
@@ -161,15 +152,12 @@ static void metrics_of_a_mark(void **state)
 	peer_add_marker(&f, 1, RTL_MARKER_MARK);
 	harness_send(h, &f);
 	harness_wait_commit(h, 1);
-	assert_int_equal(
-		harness_number(h->path, "SELECT count(*) FROM rtl_metric"), METRIC_PAIRS_MAX);
-	assert_int_equal(
-		harness_number(h->path, "SELECT max(value) FROM rtl_metric"), METRIC_PAIRS_MAX - 1);
+	assert_number(h->path, "SELECT count(*) FROM rtl_metric", METRIC_PAIRS_MAX);
+	assert_number(h->path, "SELECT max(value) FROM rtl_metric", METRIC_PAIRS_MAX - 1);
 }
 
-static void the_command_of_a_session_is_cut(void **state)
+STORE_CASE(the_command_of_a_session_is_cut)
 {
-	struct harness *h = *state;
 	char command[2 * COMMAND_BYTES_MAX];
 	const struct store_session_params params = {.name = "job",
 		.command = command,
@@ -181,8 +169,7 @@ static void the_command_of_a_session_is_cut(void **state)
 	command[sizeof(command) - 1] = 0;
 	assert_int_equal(store_session_open(h->store, &params, h, &h->session), 0);
 	harness_wait(h, STORE_OPENED);
-	assert_int_equal(harness_number(h->path, "SELECT length(command) FROM rtl_session"),
-		COMMAND_BYTES_MAX);
+	assert_number(h->path, "SELECT length(command) FROM rtl_session", COMMAND_BYTES_MAX);
 }
 
 static void look_at(struct harness *h, int memfd)
@@ -202,9 +189,8 @@ static void look_at(struct harness *h, int memfd)
 }
 
 /* Of each of two queues; the oldest wait, and say how many are behind them. */
-static void dispatches_in_flight_of_a_queue(void **state)
+STORE_CASE(dispatches_in_flight_of_a_queue)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
 	struct recorder_slot *slots = calloc(2 * IN_FLIGHT, sizeof(*slots));
 	int fd;
@@ -226,11 +212,10 @@ static void dispatches_in_flight_of_a_queue(void **state)
 	free(slots);
 	free(r);
 	look_at(h, fd);
-	assert_string_equal(harness_text(h->path, "SELECT group_concat(text) FROM (SELECT queueId || "
-						  "': ' || count(*) || ' ' || min(sequenceId) || "
-						  "'-' || max(sequenceId) || ' ' || max(behind) || "
-						  "'-' || min(behind) AS text FROM rtl_in_flight "
-						  "GROUP BY queueId ORDER BY queueId)"),
+	assert_text(h->path,
+		"SELECT group_concat(text) FROM (SELECT queueId || ': ' || count(*) || ' ' || "
+		"min(sequenceId) || '-' || max(sequenceId) || ' ' || max(behind) || '-' || "
+		"min(behind) AS text FROM rtl_in_flight GROUP BY queueId ORDER BY queueId)",
 		"0: 16 0-15 47-32,1: 16 0-15 47-32");
 	assert_int_equal(IN_FLIGHT_ROWS_MAX, 16);
 }
@@ -239,7 +224,7 @@ static void dispatches_in_flight_of_a_queue(void **state)
 #define OF_EACH	    8u
 
 /* Of each of many queues fewer, the oldest again. Their blocks lie behind the slots. */
-static void dispatches_in_flight_of_many_queues(void **state)
+STORE_CASE(dispatches_in_flight_of_many_queues)
 {
 	struct both {
 		struct recorder_slot slot[MANY_QUEUES * OF_EACH];
@@ -247,7 +232,6 @@ static void dispatches_in_flight_of_many_queues(void **state)
 		uint8_t rest[sizeof(struct recorder_slot)];
 	} *both = calloc(1, sizeof(*both));
 	struct hand_recorder *r = hand_recorder_new(1);
-	struct harness *h = *state;
 	int fd;
 
 	assert_non_null(both);
@@ -270,25 +254,8 @@ static void dispatches_in_flight_of_many_queues(void **state)
 	free(both);
 	free(r);
 	look_at(h, fd);
-	assert_string_equal(
-		harness_text(h->path, "SELECT count(*) || ' of ' || count(DISTINCT queueId) || ' ' || "
-				      "max(sequenceId) || ' ' || max(behind) FROM rtl_in_flight"),
+	assert_text(h->path,
+		"SELECT count(*) || ' of ' || count(DISTINCT queueId) || ' ' || max(sequenceId) || "
+		"' ' || max(behind) FROM rtl_in_flight",
 		"1024 of 256 3 7");
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
-	const struct CMUnitTest tests[] = {
-		T(strings_of_a_process),
-		T(symbols_and_shapes_of_a_process),
-		T(counters_of_a_queue_and_a_process),
-		T(anchors_of_a_gpu),
-		T(metrics_of_a_mark),
-		T(the_command_of_a_session_is_cut),
-		T(dispatches_in_flight_of_a_queue),
-		T(dispatches_in_flight_of_many_queues),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

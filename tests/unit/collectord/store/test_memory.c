@@ -27,9 +27,7 @@ static void without_the(struct harness *h, uint64_t n, uint64_t so_many)
 	fault_malloc_set(0, 0);
 	assert_true(h->answer.complete);
 	life_check(h);
-	assert_string_equal(
-		harness_text(h->path, "SELECT value FROM rtl_meta WHERE key = 'completeness'"),
-		COMPLETE);
+	assert_text(h->path, "SELECT value FROM rtl_meta WHERE key = 'completeness'", COMPLETE);
 	life_forget(h);
 }
 
@@ -56,11 +54,43 @@ static uint64_t next(uint64_t n)
 	return getenv("RTL_TEST_LONG") ? n + 1 : n + 1 + n / 4;
 }
 
-static void any_allocation(void **state)
+static int say_where(void **state)
+{
+	if (at)
+		print_message("it was allocation %lu\n", (unsigned long)at);
+	return harness_teardown(state);
+}
+
+#define CASE(claim) TEST_CASE_WITH(claim, harness_setup, say_where, struct harness *h)
+
+static void *open_any(void *ret)
+{
+	sqlite3 *db;
+
+	*(int *)ret = database_open_to_read("/no/such/file", NULL, &db);
+	return NULL;
+}
+
+/* The first: no database has been opened yet, so SQLite initialises itself. */
+TEST_CASE(sqlite_itself_may_find_no_memory)
+{
+	for (uint64_t n = 1; n <= 2; n++) {
+		pthread_t thread;
+		int r = 0;
+
+		fault_malloc_set(n == 1, 100);
+		assert_int_equal(pthread_create(&thread, NULL, open_any, &r), 0);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+		fault_malloc_set(0, 0);
+		assert_true(r < 0); /* there is no such file */
+		assert_int_equal(r == -ENOMEM, n == 1);
+	}
+}
+
+CASE(any_allocation)
 {
 	const char *only = getenv("RTL_TEST_AT");
 	struct shard shard = shard_read();
-	struct harness *h = *state;
 	unsigned tried = 0, passed = 0;
 	uint64_t count;
 
@@ -116,17 +146,15 @@ static uint64_t drain_without_the(struct harness *h, uint64_t n)
 	assert_int_equal(store_session_close(h->session, 0), 0);
 	assert_int_equal(life_wait(h), STORE_CLOSED);
 	h->session = store_session_free(h->session);
-	assert_string_equal(
-		harness_text(h->path, "SELECT value FROM rtl_meta WHERE key = 'completeness'"),
+	assert_text(h->path, "SELECT value FROM rtl_meta WHERE key = 'completeness'",
 		"complete: 1 dispatched, 1 stored");
 	life_forget(h);
 	return count;
 }
 
-static void a_recorder_is_not_corrupt_for_want_of_memory(void **state)
+CASE(a_recorder_is_not_corrupt_for_want_of_memory)
 {
 	struct shard shard = shard_read();
-	struct harness *h = *state;
 	uint64_t count = drain_without_the(h, 0);
 	unsigned tried = 0;
 
@@ -137,47 +165,8 @@ static void a_recorder_is_not_corrupt_for_want_of_memory(void **state)
 	at = 0;
 }
 
-static int say_where(void **state)
-{
-	if (at)
-		print_message("it was allocation %lu\n", (unsigned long)at);
-	return harness_teardown(state);
-}
-
-static void *open_any(void *ret)
-{
-	sqlite3 *db;
-
-	*(int *)ret = database_open_to_read("/no/such/file", NULL, &db);
-	return NULL;
-}
-
-/* No database has been opened yet, so SQLite initialises itself. */
-static void sqlite_itself_may_find_no_memory(void **state)
-{
-	(void)state;
-	for (uint64_t n = 1; n <= 2; n++) {
-		pthread_t thread;
-		int r = 0;
-
-		fault_malloc_set(n == 1, 100);
-		assert_int_equal(pthread_create(&thread, NULL, open_any, &r), 0);
-		assert_int_equal(pthread_join(thread, NULL), 0);
-		fault_malloc_set(0, 0);
-		assert_true(r < 0); /* there is no such file */
-		assert_int_equal(r == -ENOMEM, n == 1);
-	}
-}
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sqlite_itself_may_find_no_memory), /* the first */
-		cmocka_unit_test_setup_teardown(any_allocation, harness_setup, say_where),
-		cmocka_unit_test_setup_teardown(a_recorder_is_not_corrupt_for_want_of_memory,
-			harness_setup, say_where),
-	};
-
 	fault_malloc_install();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

@@ -78,18 +78,17 @@ static void check(struct harness *h, uint64_t at, uint64_t seed)
 	fault_vfs_set(&none);
 	is_complete = end_it(h);
 	life_check(h);
-	rows = harness_number(h->path, "SELECT count(*) FROM rocpd_op");
+	rows = sql_number(h->path, "SELECT count(*) FROM rocpd_op");
 	if (is_complete && rows != LIFE_FRAMES * LIFE_EACH &&
-		harness_number(h->path, "SELECT count(*) FROM rtl_process"))
+		sql_number(h->path, "SELECT count(*) FROM rtl_process"))
 		fail_msg("operation %lu, seed %lu: complete with %ld rows", (unsigned long)at,
 			(unsigned long)seed, (long)rows);
-	assert_string_equal(harness_text(h->path, "PRAGMA journal_mode"), "delete");
+	assert_text(h->path, "PRAGMA journal_mode", "delete");
 	life_forget(h);
 }
 
-static void any_operation(void **state)
+STORE_CASE(any_operation)
 {
-	struct harness *h = *state;
 	uint64_t count = count_operations(h);
 	unsigned cuts = getenv("RTL_TEST_LONG") ? CUTS_LONG : CUTS_SHORT;
 
@@ -104,10 +103,6 @@ static void any_operation(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(any_operation, harness_setup, harness_teardown),
-	};
-
 	fault_vfs_install();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

@@ -16,10 +16,10 @@
 #include "collectord/db/migrate.h"
 #include "tests/unit/collectord/store/life.h"
 
-#define FEW	   6u
-#define MANY	   1100u
-#define HEAD_BYTES 4096
-#define LOCKED	   16u
+#define FEW	      6u
+#define MANY	      1100u
+#define HEAD_BYTES    4096
+#define LOCKED	      16u
 /* STORE_BUSY_USER_MS */
 #define WAITED_US_MAX 5000000u
 
@@ -68,9 +68,8 @@ static size_t read_whole(const char *path, char **ret)
 
 /* A look into the file of an earlier job of that name leaves it as it is: one file, and its
  * verdict. */
-static void a_job_leaves_the_files_of_others_alone(void **state)
+STORE_CASE(a_job_leaves_the_files_of_others_alone)
 {
-	struct harness *h = *state;
 	struct store_session_params params = {
 		.name = "job", .job = "1", .dir = h->dir, .uid = getuid(), .create = STORE_RESUME};
 	char first[160], *before, *after;
@@ -81,8 +80,7 @@ static void a_job_leaves_the_files_of_others_alone(void **state)
 	snprintf(first, sizeof(first), "%s", h->answer.database);
 	assert_int_equal(store_session_close(h->session, 0), 0);
 	harness_wait(h, STORE_CLOSED);
-	assert_int_equal(
-		harness_number(first, "SELECT value FROM rtl_meta WHERE key = 'complete'"), 1);
+	assert_number(first, "SELECT value FROM rtl_meta WHERE key = 'complete'", 1);
 	bytes = read_whole(first, &before);
 	params.job = "2";
 	assert_int_equal(store_session_open(h->store, &params, h, &h->session), 0);
@@ -96,9 +94,8 @@ static void a_job_leaves_the_files_of_others_alone(void **state)
 
 /* Another process reads the first file of that name, which is closed: the store does not wait for
  * it. */
-static void a_job_continues_while_another_process_reads_an_older_file(void **state)
+STORE_CASE(a_job_continues_while_another_process_reads_an_older_file)
 {
-	struct harness *h = *state;
 	struct store_session_params params = {
 		.name = "job", .job = "1", .dir = h->dir, .uid = getuid(), .create = STORE_NEW};
 	char first[160], want[160], index[96];
@@ -201,9 +198,8 @@ static unsigned come_and_go(struct harness *h, const struct store_session_params
 }
 
 /* A nightly job, for three years: what is closed is not looked into, and does not use up names. */
-static void a_job_opens_however_many_of_its_sessions_are_closed(void **state)
+STORE_CASE(a_job_opens_however_many_of_its_sessions_are_closed)
 {
-	struct harness *h = *state;
 	char index[96], second[160], name[128];
 	const struct store_session_params params = {
 		.name = "job", .job = "1", .dir = h->dir, .uid = getuid(), .create = STORE_RESUME};
@@ -231,8 +227,7 @@ static void a_job_opens_however_many_of_its_sessions_are_closed(void **state)
 	(void)come_and_go(h, &params);
 	assert_string_equal(h->answer.name, name);
 	snprintf(index, sizeof(index), "%s/index.db", h->dir);
-	assert_int_equal(harness_number(index, "SELECT count(*) FROM session WHERE "
-					       "end_realtime_ns IS NOT NULL"),
+	assert_number(index, "SELECT count(*) FROM session WHERE end_realtime_ns IS NOT NULL",
 		MANY + 2 * FEW - 8 + 2);
 }
 
@@ -241,8 +236,7 @@ static int64_t open_by_index(const struct harness *h)
 	char index[96];
 
 	snprintf(index, sizeof(index), "%s/index.db", h->dir);
-	return harness_number(
-		index, "SELECT count(*) FROM session WHERE end_realtime_ns IS NULL");
+	return sql_number(index, "SELECT count(*) FROM session WHERE end_realtime_ns IS NULL");
 }
 
 /* Rows of the index, all begun later than the real one: open, of files that are not there. */
@@ -268,9 +262,8 @@ static void add_gone(const struct harness *h, unsigned count)
 
 /* However many of a job's files were removed, the job finds its own, and all clients hear of
  * those. */
-static void files_that_were_taken_away_are_gone(void **state)
+STORE_CASE(files_that_were_taken_away_are_gone)
 {
-	struct harness *h = *state;
 	const struct store_session_params params = {
 		.name = "job", .job = "1", .dir = h->dir, .uid = getuid(), .create = STORE_RESUME};
 
@@ -298,9 +291,8 @@ static void files_that_were_taken_away_are_gone(void **state)
 	assert_int_equal(open_by_index(h), 1);
 }
 
-static void an_index_that_is_taken_away_is_told(void **state)
+STORE_CASE(an_index_that_is_taken_away_is_told)
 {
-	struct harness *h = *state;
 	const struct store_session_params params = {
 		.name = "job", .job = "1", .dir = h->dir, .uid = getuid(), .create = STORE_RESUME};
 	char index[96];
@@ -314,10 +306,10 @@ static void an_index_that_is_taken_away_is_told(void **state)
 	harness_wait(h, STORE_OPENED);
 }
 
-/* The power took its log, with all that was ever written of it: its end is not waited for for ever. */
-static void a_session_that_its_file_does_not_know_ends(void **state)
+/* The power took its log, with all that was ever written of it: its end is not waited for for ever.
+ */
+STORE_CASE(a_session_that_its_file_does_not_know_ends)
 {
-	struct harness *h = *state;
 	struct store_session_params params = {
 		.name = "job", .job = "1", .dir = h->dir, .uid = getuid(), .create = STORE_RESUME};
 	char path[160];
@@ -348,8 +340,7 @@ static void a_session_that_its_file_does_not_know_ends(void **state)
 	start_service(h);
 	assert_int_equal(store_recover(h->store, NULL), 0);
 	harness_wait(h, STORE_LEFT_DONE);
-	assert_int_equal(
-		harness_number(path, "SELECT count FROM rtl_loss WHERE reason = 'logs_cut'"), 1);
+	assert_number(path, "SELECT count FROM rtl_loss WHERE reason = 'logs_cut'", 1);
 }
 
 /* The store's thread has done once what it does between commands. */
@@ -375,16 +366,16 @@ static void make_unwritten(const char *path, bool has_rest, bool has_more)
 
 	assert_int_equal(migrate_make_file(path, 0600, do_nothing, NULL), 0);
 	fd = open(path, O_RDWR);
-	for (off_t at = 0; at < (has_rest ? HEAD_BYTES : (off_t)schema_image_bytes); at += HEAD_BYTES)
+	for (off_t at = 0; at < (has_rest ? HEAD_BYTES : (off_t)schema_image_bytes);
+		at += HEAD_BYTES)
 		assert_int_equal(pwrite(fd, zeros, HEAD_BYTES, at), HEAD_BYTES);
 	if (has_more)
 		assert_int_equal(pwrite(fd, "x", 1, (off_t)schema_image_bytes - 1), 1);
 	close(fd);
 }
 
-static void what_the_power_left_unwritten_goes(void **state)
+STORE_CASE(what_the_power_left_unwritten_goes)
 {
-	struct harness *h = *state;
 	char path[4][160];
 	unsigned aside = 0;
 
@@ -432,9 +423,8 @@ static void make_moved(struct harness *h, const char *index)
 }
 
 /* It is asked once: where the index says that its file is before it is told, nothing lies. */
-static void a_store_that_was_moved_is_weighed_where_it_is(void **state)
+STORE_CASE(a_store_that_was_moved_is_weighed_where_it_is)
 {
-	struct harness *h = *state;
 	char index[96];
 
 	snprintf(index, sizeof(index), "%s/index.db", h->dir);
@@ -444,7 +434,7 @@ static void a_store_that_was_moved_is_weighed_where_it_is(void **state)
 	harness_wait(h, STORE_LEFT_DONE);
 	go_round(h);
 	h->store = store_free(h->store);
-	assert_true(harness_number(index, "SELECT bytes FROM session") > 0);
+	assert_true(sql_number(index, "SELECT bytes FROM session") > 0);
 }
 
 static int elsewhere(sqlite3 *db)
@@ -464,9 +454,8 @@ static int elsewhere(sqlite3 *db)
 
 /* Another process locks the index, or the disk is full: until the index says where its files are,
  * none counts as missing. */
-static void a_store_that_was_moved_is_settled_when_it_can_be(void **state)
+STORE_CASE(a_store_that_was_moved_is_settled_when_it_can_be)
 {
-	struct harness *h = *state;
 	time_t deadline = time(NULL) + 300;
 	char index[96];
 	sqlite3 *db;
@@ -475,7 +464,8 @@ static void a_store_that_was_moved_is_settled_when_it_can_be(void **state)
 	make_moved(h, index);
 	assert_int_equal(sqlite3_open(index, &db), SQLITE_OK);
 	sqlite3_busy_timeout(db, 300000);
-	assert_int_equal(sqlite3_exec(db, "UPDATE session SET end_realtime_ns = NULL", NULL, NULL, NULL),
+	assert_int_equal(
+		sqlite3_exec(db, "UPDATE session SET end_realtime_ns = NULL", NULL, NULL, NULL),
 		SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
 	assert_int_equal(store_recover(h->store, NULL), 0);
@@ -486,8 +476,8 @@ static void a_store_that_was_moved_is_settled_when_it_can_be(void **state)
 		assert_true(time(NULL) < deadline);
 	sqlite3_close(db);
 	h->store = store_free(h->store);
-	assert_int_equal(harness_number(index, "SELECT count(*) FROM session"), 1);
-	assert_int_equal(harness_number(index, "SELECT count(*) FROM removed"), 0);
+	assert_number(index, "SELECT count(*) FROM session", 1);
+	assert_number(index, "SELECT count(*) FROM removed", 0);
 }
 
 /* ---- an owner that locks files it may read ------------------------------------------------ */
@@ -550,9 +540,8 @@ static unsigned recover_and_count(struct harness *h, enum store_answer_kind kind
 }
 
 /* All others wait meanwhile. */
-static void locks_on_all_files_of_a_user_cost_one_wait(void **state)
+STORE_CASE(locks_on_all_files_of_a_user_cost_one_wait)
 {
-	struct harness *h = *state;
 	int ready[2];
 	pid_t pid;
 	char word;
@@ -583,20 +572,6 @@ static void locks_on_all_files_of_a_user_cost_one_wait(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
-	const struct CMUnitTest tests[] = {
-		T(a_job_leaves_the_files_of_others_alone),
-		T(a_job_continues_while_another_process_reads_an_older_file),
-		T(locks_on_all_files_of_a_user_cost_one_wait),
-		T(a_job_opens_however_many_of_its_sessions_are_closed),
-		T(files_that_were_taken_away_are_gone),
-		T(an_index_that_is_taken_away_is_told),
-		T(what_the_power_left_unwritten_goes),
-		T(a_store_that_was_moved_is_weighed_where_it_is),
-		T(a_store_that_was_moved_is_settled_when_it_can_be),
-		T(a_session_that_its_file_does_not_know_ends),
-	};
-
 	count_opened_files(); /* before a store has its way to files */
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

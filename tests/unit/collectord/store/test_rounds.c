@@ -43,11 +43,11 @@ static void rounds_until_over(struct hand *hand, const struct tenant *t)
 	assert_true(t->process->is_over);
 }
 
-/* ---- a drain, and a disk that had failed ------------------------------------------------------ */
+/* ---- a drain, and a disk that had failed ------------------------------------------------------
+ */
 
-static void a_drain_under_way_is_not_given_up(void **state)
+HAND_CASE(a_drain_under_way_is_not_given_up)
 {
-	struct hand *hand = *state;
 	struct tenant t;
 
 	open_tenant(hand, &t, 0, getuid());
@@ -62,15 +62,14 @@ static void a_drain_under_way_is_not_given_up(void **state)
 	rounds_until_over(hand, &t);
 	assert_int_equal(t.process->given_up, 0);
 	assert_int_equal(t.session->database->trouble, 0);
-	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rocpd_op"), SLOTS);
-	assert_int_equal(harness_number(t.path, "SELECT sum(dropped) FROM rtl_account"), 0);
+	assert_number(t.path, "SELECT count(*) FROM rocpd_op", SLOTS);
+	assert_number(t.path, "SELECT sum(dropped) FROM rtl_account", 0);
 	harness_check_books(t.path);
 }
 
 /* What stood in line for long while the disk was well is not given up when it fails. */
-static void a_wait_begins_with_the_trouble(void **state)
+HAND_CASE(a_wait_begins_with_the_trouble)
 {
-	struct hand *hand = *state;
 	struct store_database *database;
 	struct tenant t;
 
@@ -88,10 +87,11 @@ static void a_wait_begins_with_the_trouble(void **state)
 	assert_int_equal(t.process->given_up, -EIO);
 	database->not_before_ns = 0;
 	rounds_until_over(hand, &t);
-	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rocpd_op"), 0);
+	assert_number(t.path, "SELECT count(*) FROM rocpd_op", 0);
 }
 
-/* ---- what a session waits for to be opened ----------------------------------------------------- */
+/* ---- what a session waits for to be opened -----------------------------------------------------
+ */
 
 static void begin_drain(struct hand *hand, struct tenant *t, unsigned number, uid_t uid)
 {
@@ -102,9 +102,8 @@ static void begin_drain(struct hand *hand, struct tenant *t, unsigned number, ui
 }
 
 /* As after a restart of the collector: by path. */
-static void a_session_waits_for_its_file_alone(void **state)
+HAND_CASE(a_session_waits_for_its_file_alone)
 {
-	struct hand *hand = *state;
 	struct tenant dead, other, same;
 
 	begin_drain(hand, &dead, 1, getuid());
@@ -118,7 +117,7 @@ static void a_session_waits_for_its_file_alone(void **state)
 	for (unsigned i = 0; !same.session->database && i < ROUNDS_MAX; i++)
 		turns_round(&hand->store);
 	assert_ptr_equal(same.session->database, dead.session->database);
-	assert_int_equal(harness_number(dead.path, "SELECT count(*) FROM rocpd_op"), SLOTS);
+	assert_number(dead.path, "SELECT count(*) FROM rocpd_op", SLOTS);
 }
 
 static struct store_session *ask_in_folder(struct hand *hand, const char *job)
@@ -136,9 +135,8 @@ static struct store_session *ask_in_folder(struct hand *hand, const char *job)
 }
 
 /* In its user's folder it may be gone on with what is being closed. */
-static void a_session_waits_for_its_job_alone(void **state)
+HAND_CASE(a_session_waits_for_its_job_alone)
 {
-	struct hand *hand = *state;
 	struct store_session *same, *other;
 	struct tenant t = {.session = ask_in_folder(hand, "1")};
 
@@ -160,7 +158,8 @@ static void a_session_waits_for_its_job_alone(void **state)
 	assert_null(t.session->database);
 }
 
-/* ---- what a round has of the slow steps ------------------------------------------------------- */
+/* ---- what a round has of the slow steps -------------------------------------------------------
+ */
 
 #define OPENS 4u
 
@@ -183,9 +182,8 @@ static unsigned count_opened(const struct tenant t[OPENS], bool is_whole)
 }
 
 /* A file in one, its row in the index in the next. */
-static void a_round_opens_half_a_session(void **state)
+HAND_CASE(a_round_opens_half_a_session)
 {
-	struct hand *hand = *state;
 	struct tenant t[OPENS], other;
 
 	open_tenant(hand, &other, 10, getuid());
@@ -200,9 +198,8 @@ static void a_round_opens_half_a_session(void **state)
 }
 
 /* Its rows, its log, its file, the index. */
-static void a_session_closes_in_steps(void **state)
+HAND_CASE(a_session_closes_in_steps)
 {
-	struct hand *hand = *state;
 	struct tenant t, other;
 	unsigned rounds = 0;
 
@@ -213,8 +210,8 @@ static void a_session_closes_in_steps(void **state)
 	while (t.session->database)
 		round_beside(hand, &other, ++rounds);
 	assert_int_equal(rounds, CLOSE_INDEX - CLOSE_ROWS + 1);
-	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rocpd_op"), 10);
-	assert_string_equal(harness_text(t.path, "PRAGMA journal_mode"), "delete");
+	assert_number(t.path, "SELECT count(*) FROM rocpd_op", 10);
+	assert_text(t.path, "PRAGMA journal_mode", "delete");
 }
 
 /* Its close is in line, and has come to @step. */
@@ -229,9 +226,8 @@ static void close_until(struct hand *hand, struct tenant *t, enum close_step ste
 }
 
 /* Not even a session that was queued before the close: its file would have no log. */
-static void no_session_opens_in_a_file_that_is_being_sealed(void **state)
+HAND_CASE(no_session_opens_in_a_file_that_is_being_sealed)
 {
-	struct hand *hand = *state;
 	struct tenant t, late;
 
 	open_tenant(hand, &t, 0, getuid());
@@ -240,14 +236,12 @@ static void no_session_opens_in_a_file_that_is_being_sealed(void **state)
 	hand->store.opens.first->made_ns = 1;
 	rounds_until_open(hand, late.session);
 	assert_null(t.session->database);
-	assert_string_equal(harness_text(t.path, "PRAGMA journal_mode"), "wal");
+	assert_text(t.path, "PRAGMA journal_mode", "wal");
 }
 
 /* What it has done of its end is in the file that went: all is done again, and said. */
-static void a_close_goes_on_in_a_new_file(void **state)
+HAND_CASE(a_close_goes_on_in_a_new_file)
 {
-	struct hand *hand = *state;
-
 	for (enum close_step step = CLOSE_LOG; step <= CLOSE_INDEX; step++) {
 		struct tenant t, other;
 
@@ -263,13 +257,12 @@ static void a_close_goes_on_in_a_new_file(void **state)
 		}
 		assert_null(t.session->database);
 		assert_int_equal(answers_of(hand, STORE_CLOSED), 1);
-		assert_int_equal(
-			harness_number(t.path, "SELECT count(*) FROM rtl_session WHERE end_ns > 0"),
-			1);
+		assert_number(t.path, "SELECT count(*) FROM rtl_session WHERE end_ns > 0", 1);
 	}
 }
 
-/* ---- processes that come at once --------------------------------------------------------------- */
+/* ---- processes that come at once ---------------------------------------------------------------
+ */
 
 #define ARRIVALS 40u
 
@@ -295,9 +288,8 @@ static unsigned opened_of(const struct store_process *p)
 }
 
 /* Those of one turn. */
-static void arrivals_share_a_commit(void **state)
+HAND_CASE(arrivals_share_a_commit)
 {
-	struct hand *hand = *state;
 	unsigned commits = 0, rounds = 0;
 	struct tenant t;
 
@@ -309,14 +301,12 @@ static void arrivals_share_a_commit(void **state)
 	for (; opened_of(t.session->processes) < ARRIVALS && rounds < ROUNDS_MAX; rounds++)
 		turns_round(&hand->store);
 	assert_int_equal(commits, rounds);
-	assert_int_equal(
-		harness_number(t.path, "SELECT count(*) FROM rtl_process"), ARRIVALS);
+	assert_number(t.path, "SELECT count(*) FROM rtl_process", ARRIVALS);
 }
 
 /* What failed with the commit is done again, and said once. */
-static void arrivals_wait_for_their_commit(void **state)
+HAND_CASE(arrivals_wait_for_their_commit)
 {
-	struct hand *hand = *state;
 	struct store_process *first;
 	struct tenant t;
 
@@ -338,7 +328,7 @@ static void arrivals_wait_for_their_commit(void **state)
 		turns_round(&hand->store);
 	}
 	assert_int_equal(answers_of(hand, STORE_PROCESS_OPENED), 2);
-	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rtl_process"), 2);
+	assert_number(t.path, "SELECT count(*) FROM rtl_process", 2);
 	send_frame(hand, &t, 1);
 	assert_int_equal(work_commit(&hand->store, t.session->database), 0);
 	for (unsigned i = 0; t.process->committed < 1 && i < ROUNDS_MAX; i++)
@@ -348,7 +338,7 @@ static void arrivals_wait_for_their_commit(void **state)
 
 /* ---- drains ---------------------------------------------------------------------------------- */
 
-#define RANKS 3u
+#define RANKS	   3u
 /* A drain of several turns. */
 #define RANK_SLOTS (3 * DRAIN_SLICE_RECORDS)
 
@@ -362,9 +352,8 @@ static unsigned over_of(struct store_process *const process[RANKS])
 }
 
 /* So neither stands behind all drains of the other. */
-static void files_drain_in_turns(void **state)
+HAND_CASE(files_drain_in_turns)
 {
-	struct hand *hand = *state;
 	struct store_process *process[2][RANKS];
 	struct tenant t[2];
 
@@ -388,11 +377,11 @@ static void files_drain_in_turns(void **state)
 		assert_in_range(over_of(process[0]) + 1 - over_of(process[1]), 0, 2);
 	}
 	for (unsigned file = 0; file < 2; file++)
-		assert_int_equal(harness_number(t[file].path, "SELECT count(*) FROM rocpd_op"),
-			RANKS * RANK_SLOTS);
+		assert_number(t[file].path, "SELECT count(*) FROM rocpd_op", RANKS * RANK_SLOTS);
 }
 
-/* ---- those that came and went ------------------------------------------------------------------ */
+/* ---- those that came and went ------------------------------------------------------------------
+ */
 
 #define GONE 40u
 
@@ -406,9 +395,8 @@ static unsigned length_of(const struct store_process *p)
 }
 
 /* What a commit and a look walk through is as long as there are processes that live. */
-static void a_commit_does_not_iterate_over_processes_that_have_ended(void **state)
+HAND_CASE(a_commit_does_not_iterate_over_processes_that_have_ended)
 {
-	struct hand *hand = *state;
 	struct tenant t, stays;
 
 	open_tenant(hand, &t, 0, getuid());
@@ -423,15 +411,14 @@ static void a_commit_does_not_iterate_over_processes_that_have_ended(void **stat
 	assert_ptr_equal(t.session->processes, stays.process);
 	assert_int_equal(length_of(t.session->processes), 1);
 	assert_int_equal(length_of(t.session->ended), GONE);
-	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rocpd_op"), GONE);
+	assert_number(t.path, "SELECT count(*) FROM rocpd_op", GONE);
 }
 
 /* ---- the log --------------------------------------------------------------------------------- */
 
 /* A step waits for the disk: with an index others' records are in line behind it. */
-static void a_service_puts_no_log_away_in_steps(void **state)
+HAND_CASE(a_service_puts_no_log_away_in_steps)
 {
-	struct hand *hand = *state;
 	struct store *store = &hand->store;
 	struct index *index = NULL;
 	struct tenant t;
@@ -454,10 +441,9 @@ static void a_service_puts_no_log_away_in_steps(void **state)
 }
 
 /* All have said Bye: the log goes into the file while they end, not when one has ended already. */
-static void a_step_does_not_go_before_an_end(void **state)
+HAND_CASE(a_step_does_not_go_before_an_end)
 {
 	const unsigned pages = WAL_STEP_BYTES / DATABASE_PAGE_BYTES / 4;
-	struct hand *hand = *state;
 	struct store *store = &hand->store;
 	struct store_database *database;
 	struct tenant t;
@@ -480,7 +466,8 @@ static void a_step_does_not_go_before_an_end(void **state)
 	assert_int_not_equal(store->checkpoints.ended_ns, 0);
 }
 
-/* ---- wakes ------------------------------------------------------------------------------------ */
+/* ---- wakes ------------------------------------------------------------------------------------
+ */
 
 /* As the store's thread takes what is in the queue. */
 static void empty_queue(struct hand *hand)
@@ -495,9 +482,8 @@ static void post_frames(struct tenant *t, size_t bytes)
 	assert_int_equal(store_process_frames(t->process, calloc(1, bytes), bytes), 0);
 }
 
-static void frames_of_a_flood_wait_for_each_other(void **state)
+HAND_CASE(frames_of_a_flood_wait_for_each_other)
 {
-	struct hand *hand = *state;
 	struct store *store = &hand->store;
 	struct tenant t;
 	unsigned n = 0;
@@ -519,28 +505,4 @@ static void frames_of_a_flood_wait_for_each_other(void **state)
 	assert_int_equal(store_flush(store, getuid(), hand), 0);
 	assert_true(store_has_work_locked(store));
 	empty_queue(hand);
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, hand_setup, hand_teardown)
-	const struct CMUnitTest tests[] = {
-		T(a_drain_under_way_is_not_given_up),
-		T(a_wait_begins_with_the_trouble),
-		T(a_session_waits_for_its_file_alone),
-		T(a_session_waits_for_its_job_alone),
-		T(a_round_opens_half_a_session),
-		T(a_session_closes_in_steps),
-		T(no_session_opens_in_a_file_that_is_being_sealed),
-		T(a_close_goes_on_in_a_new_file),
-		T(arrivals_share_a_commit),
-		T(arrivals_wait_for_their_commit),
-		T(files_drain_in_turns),
-		T(a_commit_does_not_iterate_over_processes_that_have_ended),
-		T(a_service_puts_no_log_away_in_steps),
-		T(a_step_does_not_go_before_an_end),
-		T(frames_of_a_flood_wait_for_each_other),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

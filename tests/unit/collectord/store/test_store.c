@@ -11,9 +11,8 @@
 #include "proto/wire/msg.h"
 #include "tests/unit/collectord/store/harness.h"
 
-static void rows_are_there_before_the_ack(void **state)
+STORE_CASE(rows_are_there_before_the_ack)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
 	harness_open(h);
@@ -24,95 +23,68 @@ static void rows_are_there_before_the_ack(void **state)
 	peer_add_dispatches(&f, 2, 2, 0, 50);
 	harness_send(h, &f);
 	harness_wait_commit(h, 2);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 150);
-	assert_int_equal(harness_number(h->path, "SELECT hw_frame FROM rtl_process"), 2);
-	assert_int_equal(
-		harness_number(h->path, "SELECT value FROM rtl_meta WHERE key='complete'"), 0);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 150);
+	assert_number(h->path, "SELECT hw_frame FROM rtl_process", 2);
+	assert_number(h->path, "SELECT value FROM rtl_meta WHERE key='complete'", 0);
 	harness_check_books(h->path);
 }
 
-static void a_row_says_what_was_sent(void **state)
+STORE_CASE(a_row_says_what_was_sent)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 	char want[128];
 
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 2, 7, 1);
 	harness_send(h, &f);
 	harness_wait_commit(h, 1);
 	snprintf(want, sizeof(want), "4|1|7|%llu|%llu|%llu|77|0|64|1|1|128|2|1",
 		PEER_ZERO_NS + 1700 * 10ull, PEER_ZERO_NS + 1750 * 10ull,
 		PEER_ZERO_NS + 1700 * 10ull - 500);
-	assert_string_equal(
-		harness_text(h->path,
-			"SELECT concat_ws FROM (SELECT gpuId || '|' || queueId || '|' || "
-			"sequenceId "
-			"|| '|' || start || '|' || \"end\" || '|' || submit_ns || '|' || tid || "
-			"'|' "
-			"|| rank || '|' || workgroupX || '|' || workgroupY || '|' || workgroupZ || "
-			"'|' || gridX || '|' || gridY || '|' || gridZ AS concat_ws FROM rocpd_op)"),
+	assert_text(h->path,
+		"SELECT concat_ws FROM (SELECT gpuId || '|' || queueId || '|' || sequenceId || '|' "
+		"|| start || '|' || \"end\" || '|' || submit_ns || '|' || tid || '|' || rank || "
+		"'|' || workgroupX || '|' || workgroupY || '|' || workgroupZ || '|' || gridX || "
+		"'|' || gridY || '|' || gridZ AS concat_ws FROM rocpd_op)",
 		want);
-	assert_string_equal(
-		harness_text(h->path, "SELECT s.string FROM rocpd_op o JOIN rocpd_string s "
-				      "ON s.id = o.description_id"),
+	assert_text(h->path,
+		"SELECT s.string FROM rocpd_op o JOIN rocpd_string s ON s.id = o.description_id",
 		"beta");
-	assert_string_equal(harness_text(h->path, "SELECT symbol FROM rtl_kernel"), "beta.kd");
-	assert_string_equal(
-		harness_text(h->path, "SELECT bdf FROM rtl_gpu WHERE gpuId = 4"), "0000:43:01.0");
+	assert_text(h->path, "SELECT symbol FROM rtl_kernel", "beta.kd");
+	assert_text(h->path, "SELECT bdf FROM rtl_gpu WHERE gpuId = 4", "0000:43:01.0");
 }
 
-static void views_keep_the_contract(void **state)
+STORE_CASE(views_keep_the_contract)
 {
-	struct harness *h = *state;
-
 	harness_open(h);
-	assert_string_equal(harness_text(h->path,
-				    "SELECT group_concat(name) FROM pragma_table_info('rocpd_op')"),
+	assert_text(h->path, "SELECT group_concat(name) FROM pragma_table_info('rocpd_op')",
 		"id,gpuId,queueId,sequenceId,completionSignal,start,end,description_id,opType_id,"
 		"roctxId,rank,process_id,submit_ns,tid,workgroupX,workgroupY,workgroupZ,gridX,"
-		"gridY,"
-		"gridZ,correlation_id,api_id,node_id,reason,graph_exec,graph_launch,graph_node,"
-		"stream");
-	assert_string_equal(
-		harness_text(h->path, "SELECT group_concat(name) FROM pragma_table_info('top')"),
+		"gridY,gridZ,correlation_id,api_id,node_id,reason,graph_exec,graph_launch,graph_"
+		"node,stream");
+	assert_text(h->path, "SELECT group_concat(name) FROM pragma_table_info('top')",
 		"Name,Calls,TotalNs,AvgNs,MinNs,MaxNs,Pct");
-	assert_string_equal(
-		harness_text(h->path, "SELECT group_concat(name) FROM pragma_table_info('busy')"),
+	assert_text(h->path, "SELECT group_concat(name) FROM pragma_table_info('busy')",
 		"gpuId,utilization_pct,ops,busy_ns,wall_ns");
 	/* Programs that make databases fill whole rows of these, without the names of the columns.
 	 */
-	assert_int_equal(
-		harness_number(h->path, "SELECT count(*) FROM pragma_table_info('rtl_session')"),
-		10);
-	assert_int_equal(
-		harness_number(h->path, "SELECT count(*) FROM pragma_table_info('rtl_call_base')"),
-		13);
-	assert_int_equal(harness_number(h->path,
-				 "SELECT count(*) FROM pragma_table_info('rtl_collective_base')"),
-		12);
-	assert_int_equal(harness_number(h->path,
-				 "SELECT count(*) FROM pragma_table_info('rtl_metric_base')"),
-		7);
-	assert_string_equal(harness_text(h->path, "PRAGMA journal_mode"), "wal");
-	assert_int_equal(harness_number(h->path, "PRAGMA page_size"), 32768);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_untimed_reason"),
-		RTL_UNTIMED_COUNT - 1);
+	assert_number(h->path, "SELECT count(*) FROM pragma_table_info('rtl_session')", 10);
+	assert_number(h->path, "SELECT count(*) FROM pragma_table_info('rtl_call_base')", 13);
+	assert_number(h->path, "SELECT count(*) FROM pragma_table_info('rtl_collective_base')", 12);
+	assert_number(h->path, "SELECT count(*) FROM pragma_table_info('rtl_metric_base')", 7);
+	assert_text(h->path, "PRAGMA journal_mode", "wal");
+	assert_number(h->path, "PRAGMA page_size", 32768);
+	assert_number(h->path, "SELECT count(*) FROM rtl_untimed_reason", RTL_UNTIMED_COUNT - 1);
 }
 
-static void dispatches_name_their_calls(void **state)
+STORE_CASE(dispatches_name_their_calls)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 	Rtl__Dispatches calls = RTL__DISPATCHES__INIT;
 	uint32_t from[] = {1, 3, 6, 7}, node[] = {0, 5, UINT32_MAX, 0};
 	uint64_t call[] = {8, 9, 9, 0};
 
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	calls.n_call_from = calls.n_call = calls.n_node = 4;
 	calls.call_from = from;
 	calls.call = call;
@@ -120,12 +92,13 @@ static void dispatches_name_their_calls(void **state)
 	peer_add_called(&f, 1, 0, 8, &calls);
 	harness_send(h, &f);
 	harness_wait_commit(h, 1);
-	assert_string_equal(harness_text(h->path, "SELECT group_concat(ifnull(call, '') || '.' || "
-						  "ifnull(node, '')) FROM rtl_dispatch"),
+	assert_text(h->path,
+		"SELECT group_concat(ifnull(call, '') || '.' || ifnull(node, '')) FROM "
+		"rtl_dispatch",
 		".,8.0,8.1,9.5,9.6,9.7,9.,.");
-	assert_int_equal(
-		harness_number(h->path, "SELECT count(*) FROM rocpd_op WHERE "
-					"api_id = process_id * (1 << 40) + correlation_id"),
+	assert_number(h->path,
+		"SELECT count(*) FROM rocpd_op WHERE api_id = process_id * (1 << 40) + "
+		"correlation_id",
 		6);
 	call[3] = 1ull << 40;
 	peer_add_called(&f, 2, 8, 8, &calls);
@@ -134,14 +107,11 @@ static void dispatches_name_their_calls(void **state)
 	assert_string_equal(h->answer.text, "a host call's id is out of range");
 }
 
-static void duplicates_are_ignored_and_counted(void **state)
+STORE_CASE(duplicates_are_ignored_and_counted)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, 0, 10);
 	peer_add_dispatches(&f, 2, 1, 10, 10);
 	peer_add_dispatches(&f, 1, 1, 0, 10);
@@ -149,19 +119,16 @@ static void duplicates_are_ignored_and_counted(void **state)
 	peer_add_dispatches(&f, 3, 1, 20, 10);
 	harness_send(h, &f);
 	harness_wait_commit(h, 3);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 30);
-	assert_int_equal(harness_number(h->path, "SELECT duplicate_frames FROM rtl_process"), 2);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 30);
+	assert_number(h->path, "SELECT duplicate_frames FROM rtl_process", 2);
 	harness_check_books(h->path);
 }
 
-static void a_gap_stops_the_peer_until_it_comes_back(void **state)
+STORE_CASE(a_gap_stops_the_peer_until_it_comes_back)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, 0, 10);
 	peer_add_dispatches(&f, 3, 1, 20, 10);
 	peer_add_dispatches(&f, 2, 1, 10, 10);
@@ -176,14 +143,13 @@ static void a_gap_stops_the_peer_until_it_comes_back(void **state)
 	peer_add_dispatches(&f, 3, 1, 20, 10);
 	harness_send(h, &f);
 	harness_wait_commit(h, 3);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 30);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 30);
 	harness_check_books(h->path);
 }
 
 /* Each is refused, and what came before it is stored. */
-static void nonsense_is_refused(void **state)
+STORE_CASE(nonsense_is_refused)
 {
-	struct harness *h = *state;
 	static const uint8_t no_frame[] = {3, 0, 0, 0, 0xff, 0xff, 0xff};
 	static const uint8_t cut_off[] = {200, 0, 0, 0, 1};
 	static const uint8_t empty[] = {2, 0, 0, 0, 8, 1};
@@ -198,9 +164,7 @@ static void nonsense_is_refused(void **state)
 	};
 	struct frames f = {0};
 
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, 0, 10);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		f.bytes = realloc(f.bytes, f.count + bad[i].count);
@@ -217,13 +181,12 @@ static void nonsense_is_refused(void **state)
 	harness_send(h, &f);
 	harness_wait(h, STORE_BAD_FRAME);
 	assert_string_equal(h->answer.text, "a dispatch has an undefined shape");
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 10);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 10);
 	harness_check_books(h->path);
 }
 
-static void a_column_too_short_is_refused(void **state)
+STORE_CASE(a_column_too_short_is_refused)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 	Rtl__Frame frame = RTL__FRAME__INIT;
 	Rtl__Dispatches d = RTL__DISPATCHES__INIT;
@@ -241,16 +204,13 @@ static void a_column_too_short_is_refused(void **state)
 	assert_string_equal(h->answer.text, "a frame's columns do not match");
 }
 
-static void a_clean_end_is_complete_and_one_file(void **state)
+STORE_CASE(a_clean_end_is_complete_and_one_file)
 {
-	struct harness *h = *state;
 	struct store_session_stat stat;
 	struct frames f = {0};
 	char wal[128];
 
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, 0, 1000);
 	peer_add_counters(&f, 0, RTL_Q_dispatched, 1000, RTL_Q_recorded, 1000, -1);
 	harness_send(h, &f);
@@ -259,20 +219,15 @@ static void a_clean_end_is_complete_and_one_file(void **state)
 	assert_true(h->answer.complete);
 	assert_int_equal(h->answer.error, 0);
 	assert_string_equal(h->answer.database, h->path);
-	assert_string_equal(harness_text(h->path, "PRAGMA journal_mode"), "delete");
+	assert_text(h->path, "PRAGMA journal_mode", "delete");
 	snprintf(wal, sizeof(wal), "%s-wal", h->path);
 	assert_int_not_equal(access(wal, F_OK), 0);
-	assert_int_equal(
-		harness_number(h->path, "SELECT value FROM rtl_meta WHERE key='complete'"), 1);
-	assert_string_equal(
-		harness_text(h->path, "SELECT value FROM rtl_meta WHERE key='completeness'"),
+	assert_number(h->path, "SELECT value FROM rtl_meta WHERE key='complete'", 1);
+	assert_text(h->path, "SELECT value FROM rtl_meta WHERE key='completeness'",
 		"complete: 1000 dispatched, 1000 stored");
-	assert_string_equal(
-		harness_text(h->path, "SELECT ended || drained FROM rtl_process"), "exited1");
-	assert_int_equal(
-		harness_number(h->path,
-			"SELECT value FROM rtl_counter WHERE queueId = 0 AND name = 'recorded'"),
-		1000);
+	assert_text(h->path, "SELECT ended || drained FROM rtl_process", "exited1");
+	assert_number(h->path,
+		"SELECT value FROM rtl_counter WHERE queueId = 0 AND name = 'recorded'", 1000);
 	harness_check_books(h->path);
 	store_session_stat(h->session, &stat);
 	assert_true(stat.closed && stat.complete && !stat.simulated);
@@ -280,44 +235,36 @@ static void a_clean_end_is_complete_and_one_file(void **state)
 	store_session_free(h->session);
 }
 
-static void losses_are_named(void **state)
+STORE_CASE(losses_are_named)
 {
 	static const char known[] = "INCOMPLETE: 20 dispatched, 10 stored, 6 dropped "
 				    "(recorder_full 6: rank 0 queue 0), 0 untimed, 0 outstanding, "
 				    "3 skipped (filter 3), 1 torn (rank 0 queue 0, ";
-	struct harness *h = *state;
 	struct frames f = {0};
 
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, 0, 10);
 	peer_add_counters(&f, 0, RTL_Q_dispatched, 20, RTL_Q_dropped_recorder_full, 6,
 		RTL_Q_skipped_filter, 3, RTL_Q_skipped_not_kernel, 99, -1);
 	harness_send(h, &f);
 	harness_wait_commit(h, 1);
-	assert_int_equal(harness_number(h->path, "SELECT pending FROM rtl_account"), 1);
+	assert_number(h->path, "SELECT pending FROM rtl_account", 1);
 	harness_close(h);
 	/* And when: counters that bear no time are of when they were read. */
 	assert_int_equal(strncmp(h->answer.text, known, strlen(known)), 0);
 	assert_non_null(strstr(h->answer.text + strlen(known), " UTC)"));
 	assert_false(h->answer.complete);
-	assert_int_equal(harness_number(h->path, "SELECT pending FROM rtl_account"), 0);
-	assert_int_equal(
-		harness_number(h->path,
-			"SELECT count FROM rtl_loss WHERE reason = 'dropped_recorder_full'"),
-		6);
+	assert_number(h->path, "SELECT pending FROM rtl_account", 0);
+	assert_number(
+		h->path, "SELECT count FROM rtl_loss WHERE reason = 'dropped_recorder_full'", 6);
 	harness_check_books(h->path);
 }
 
-static void a_filter_is_no_loss(void **state)
+STORE_CASE(a_filter_is_no_loss)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, 3, 2);
 	peer_add_counters(&f, 0, RTL_Q_dispatched, 5, RTL_Q_skipped_filter, 3, -1);
 	harness_send(h, &f);
@@ -326,9 +273,8 @@ static void a_filter_is_no_loss(void **state)
 		h->answer.text, "complete: 5 dispatched, 2 stored, 3 skipped (filter 3)");
 }
 
-static void a_software_gpu_is_said_first(void **state)
+STORE_CASE(a_software_gpu_is_said_first)
 {
-	struct harness *h = *state;
 	size_t count;
 	uint8_t *hello = peer_hello_named(1, "gfx90a (SIMULATED)", &count);
 
@@ -337,20 +283,16 @@ static void a_software_gpu_is_said_first(void **state)
 		store_process_open(h->session, hello, count, getuid(), 1001, 4242, h, &h->process),
 		0);
 	harness_wait(h, STORE_PROCESS_OPENED);
-	assert_int_equal(
-		harness_number(h->path, "SELECT value FROM rtl_meta WHERE key='simulated'"), 1);
+	assert_number(h->path, "SELECT value FROM rtl_meta WHERE key='simulated'", 1);
 	harness_close(h);
 	assert_string_equal(h->answer.text, "SIMULATED complete: 0 dispatched, 0 stored");
 }
 
-static void an_unseen_death_is_an_unknown_tail(void **state)
+STORE_CASE(an_unseen_death_is_an_unknown_tail)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, 0, 10);
 	harness_send(h, &f);
 	assert_int_equal(store_process_end(h->process, -1, STORE_ENDED_KILLED, 137), 0);
@@ -360,23 +302,18 @@ static void an_unseen_death_is_an_unknown_tail(void **state)
 	assert_false(h->answer.complete);
 	assert_non_null(strstr(h->answer.text, "INCOMPLETE: 10 dispatched, 10 stored"));
 	assert_non_null(strstr(h->answer.text, "1 process with an unknown tail (rank 0"));
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_loss WHERE "
-						 "reason = 'unknown_tail' AND count IS NULL"),
-		1);
-	assert_string_equal(
-		harness_text(h->path, "SELECT ended || drained || exit_status FROM rtl_process"),
-		"killed0137");
+	assert_number(h->path,
+		"SELECT count(*) FROM rtl_loss WHERE reason = 'unknown_tail' AND count IS NULL", 1);
+	assert_text(
+		h->path, "SELECT ended || drained || exit_status FROM rtl_process", "killed0137");
 }
 
-static void live_figures_need_no_disk(void **state)
+STORE_CASE(live_figures_need_no_disk)
 {
-	struct harness *h = *state;
 	struct store_process_stat stat;
 	struct frames f = {0};
 
-	harness_open(h);
-	peer_add_defines(&f);
-	peer_add_anchors(&f, 1000000);
+	harness_open_timed(h, &f);
 	peer_add_dispatches(&f, 1, 1, 0, 10);
 	peer_add_dispatches(&f, 2, 2, 0, 20);
 	peer_add_counters(&f, 1, RTL_Q_dispatched, 25, RTL_Q_dropped_recorder_full, 1, -1);
@@ -402,9 +339,8 @@ static void live_figures_need_no_disk(void **state)
 	assert_int_equal(stat.pid, 1001);
 }
 
-static void times_that_cannot_be_are_untimed(void **state)
+STORE_CASE(times_that_cannot_be_are_untimed)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
 	harness_open(h);
@@ -413,16 +349,14 @@ static void times_that_cannot_be_are_untimed(void **state)
 	peer_add_dispatches(&f, 1, 1, 0, 3);
 	harness_send(h, &f);
 	harness_wait_commit(h, 1);
-	assert_int_equal(
-		harness_number(h->path, "SELECT count(*) FROM rocpd_op WHERE start IS NULL "
-					"AND \"end\" IS NULL AND "
-					"reason = 'untimed_timestamp_invalid'"),
+	assert_number(h->path,
+		"SELECT count(*) FROM rocpd_op WHERE start IS NULL AND \"end\" IS NULL AND reason "
+		"= 'untimed_timestamp_invalid'",
 		3);
-	assert_int_equal(harness_number(h->path, "SELECT min(submit_ns) FROM rocpd_op"),
+	assert_number(h->path, "SELECT min(submit_ns) FROM rocpd_op",
 		PEER_ZERO_NS + 1000 * PEER_TICK_NS - 500);
-	assert_int_equal(harness_number(h->path, "SELECT count FROM rtl_loss WHERE reason = "
-						 "'untimed_timestamp_invalid'"),
-		3);
+	assert_number(h->path,
+		"SELECT count FROM rtl_loss WHERE reason = 'untimed_timestamp_invalid'", 3);
 	harness_check_books(h->path);
 }
 
@@ -431,9 +365,8 @@ static void add_text(struct frames *f, uint32_t id, const char *text)
 	peer_add_kernel(f, id, text, strlen(text));
 }
 
-static void names_are_kept_harmless(void **state)
+STORE_CASE(names_are_kept_harmless)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 	static const char hostile[] = "x'); DROP TABLE rtl_dispatch; --\xff\xc0\x80\x1b[2J%n%s";
 	static const char with_nul[] = "a\0b";
@@ -448,16 +381,13 @@ static void names_are_kept_harmless(void **state)
 		peer_add_dispatches(&f, id, id, id - 1, 1);
 	harness_send(h, &f);
 	harness_wait_commit(h, 4);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 4);
-	assert_string_equal(
-		harness_text(h->path, "SELECT name FROM rtl_kernel WHERE symbol LIKE '_Z8gemm%'"),
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 4);
+	assert_text(h->path, "SELECT name FROM rtl_kernel WHERE symbol LIKE '_Z8gemm%'",
 		"void gemm_tnn<_Float16>(_Float16*, int)");
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_kernel WHERE "
-						 "name GLOB 'x''); DROP TABLE*'"),
-		1);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_kernel WHERE "
-						 "name = 'a' || char(0xfffd) || 'b'"),
-		1);
+	assert_number(
+		h->path, "SELECT count(*) FROM rtl_kernel WHERE name GLOB 'x''); DROP TABLE*'", 1);
+	assert_number(h->path,
+		"SELECT count(*) FROM rtl_kernel WHERE name = 'a' || char(0xfffd) || 'b'", 1);
 	harness_check_books(h->path);
 }
 
@@ -487,9 +417,8 @@ static void add_markers(struct frames *f, uint64_t number, uint32_t n, const uin
 	frames_add(f, &frame);
 }
 
-static void markers_open_and_close(void **state)
+STORE_CASE(markers_open_and_close)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 	const uint32_t kind[] = {RTL_MARKER_BEGIN_PUSH, RTL_MARKER_BEGIN_START, RTL_MARKER_MARK};
 	const uint64_t id[] = {1, 2, 3}, begin[] = {100, 200, 300}, end[] = {400};
@@ -501,15 +430,14 @@ static void markers_open_and_close(void **state)
 	add_markers(&f, 2, 1, kind_end, id, end);
 	harness_send(h, &f);
 	harness_wait_commit(h, 2);
-	assert_string_equal(
-		harness_text(h->path, "SELECT group_concat(kind || start_ns || coalesce(end_ns, "
-				      "'-') || text) FROM rtl_marker"),
+	assert_text(h->path,
+		"SELECT group_concat(kind || start_ns || coalesce(end_ns, '-') || text) FROM "
+		"rtl_marker",
 		"push100400alpha.kd,start200-alpha.kd,mark300300alpha.kd");
 }
 
-static void few_anchors_are_kept(void **state)
+STORE_CASE(few_anchors_are_kept)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
 	harness_open(h);
@@ -521,15 +449,12 @@ static void few_anchors_are_kept(void **state)
 	harness_wait_commit(h, 1);
 	/* 3 s at 100 MHz, an anchor each 10 ms: many of the first ones, then few. */
 	assert_in_range(
-		harness_number(h->path, "SELECT count(*) FROM rtl_clock WHERE gpuId = 3"), 8, 20);
-	assert_int_equal(
-		harness_number(h->path, "SELECT anchors FROM rtl_clock_check WHERE gpuId = 3"),
-		301);
+		sql_number(h->path, "SELECT count(*) FROM rtl_clock WHERE gpuId = 3"), 8, 20);
+	assert_number(h->path, "SELECT anchors FROM rtl_clock_check WHERE gpuId = 3", 301);
 }
 
-static void busy_is_a_union(void **state)
+STORE_CASE(busy_is_a_union)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 
 	harness_open(h);
@@ -541,18 +466,16 @@ static void busy_is_a_union(void **state)
 	peer_add_dispatches(&f, 2, 2, 0, 10);
 	harness_send(h, &f);
 	harness_wait_commit(h, 2);
-	assert_string_equal(
-		harness_text(h->path, "SELECT ops || ' ' || busy_ns || ' ' || wall_ns FROM busy"),
+	assert_text(h->path, "SELECT ops || ' ' || busy_ns || ' ' || wall_ns FROM busy",
 		"20 5000 9500");
-	assert_string_equal(harness_text(h->path,
-				    "SELECT group_concat(Name || Calls || '-' || TotalNs || '-' || "
-				    "AvgNs || '-' || Pct) FROM top"),
+	assert_text(h->path,
+		"SELECT group_concat(Name || Calls || '-' || TotalNs || '-' || AvgNs || '-' || "
+		"Pct) FROM top",
 		"one10-5000-500-50.0,two10-5000-500-50.0");
 }
 
-static void a_million_rows_are_fed(void **state)
+STORE_CASE(a_million_rows_are_fed)
 {
-	struct harness *h = *state;
 	struct frames f = {0};
 	uint64_t number = 0;
 
@@ -573,37 +496,7 @@ static void a_million_rows_are_fed(void **state)
 	harness_send(h, &f);
 	harness_close(h);
 	assert_string_equal(h->answer.text, "complete: 1000000 dispatched, 1000000 stored");
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 1000000);
-	assert_int_equal(
-		harness_number(h->path, "SELECT sum(sequenceId) FROM rocpd_op"), 499999500000);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 1000000);
+	assert_number(h->path, "SELECT sum(sequenceId) FROM rocpd_op", 499999500000);
 	harness_check_books(h->path);
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
-	const struct CMUnitTest tests[] = {
-		T(rows_are_there_before_the_ack),
-		T(a_row_says_what_was_sent),
-		T(views_keep_the_contract),
-		T(duplicates_are_ignored_and_counted),
-		T(a_gap_stops_the_peer_until_it_comes_back),
-		T(nonsense_is_refused),
-		T(a_column_too_short_is_refused),
-		T(a_clean_end_is_complete_and_one_file),
-		T(losses_are_named),
-		T(a_filter_is_no_loss),
-		T(a_software_gpu_is_said_first),
-		T(an_unseen_death_is_an_unknown_tail),
-		T(live_figures_need_no_disk),
-		T(times_that_cannot_be_are_untimed),
-		T(names_are_kept_harmless),
-		T(dispatches_name_their_calls),
-		T(markers_open_and_close),
-		T(few_anchors_are_kept),
-		T(busy_is_a_union),
-		T(a_million_rows_are_fed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

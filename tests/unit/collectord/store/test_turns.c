@@ -122,9 +122,8 @@ static int recorder_of(unsigned number)
 }
 
 /* Whichever database has its turn first. */
-static void a_drain_lets_others_pass(void **state)
+STORE_CASE(a_drain_lets_others_pass)
 {
-	struct harness *h = *state;
 	struct tenant dead, before, after;
 	const void *got;
 
@@ -143,7 +142,7 @@ static void a_drain_lets_others_pass(void **state)
 	assert_ptr_not_equal(got, &dead);
 	assert_int_equal(next_kind(h, &got), STORE_PROCESS_ENDED);
 	assert_ptr_equal(got, &dead);
-	assert_int_equal(harness_number(dead.path, "SELECT count(*) FROM rocpd_op"), SLOTS);
+	assert_number(dead.path, "SELECT count(*) FROM rocpd_op", SLOTS);
 	harness_check_books(dead.path);
 }
 
@@ -159,9 +158,8 @@ static struct command *command_to_open(
 }
 
 /* What came for a session before its file was there is done afterwards, in order. */
-static void what_waits_for_a_session_is_done(void **state)
+STORE_CASE(what_waits_for_a_session_is_done)
 {
-	struct harness *h = *state;
 	struct tenant t;
 	size_t count;
 	uint8_t *hello = peer_hello(10, 0, &count);
@@ -182,7 +180,7 @@ static void what_waits_for_a_session_is_done(void **state)
 	wait_kind(h, &t, STORE_PROCESS_OPENED);
 	wait_kind(h, &t, STORE_COMMITTED);
 	wait_kind(h, h, STORE_FLUSHED);
-	assert_int_equal(harness_number(t.path, "SELECT count(*) FROM rocpd_op"), 10);
+	assert_number(t.path, "SELECT count(*) FROM rocpd_op", 10);
 }
 
 /* ---- within one file
@@ -211,12 +209,11 @@ static const char *order(struct harness *h, const struct tenant *t, uint32_t n)
 		"SELECT group_concat(process_id, '') FROM (SELECT process_id FROM rtl_dispatch d "
 		"JOIN rtl_shape s ON s.id = shape_id WHERE seq %% %u = 0 ORDER BY d.rowid)",
 		n);
-	return harness_text(t->path, sql);
+	return sql_text(t->path, sql);
 }
 
-static void frames_of_a_process_are_taken_in_a_row(void **state)
+STORE_CASE(frames_of_a_process_are_taken_in_a_row)
 {
-	struct harness *h = *state;
 	struct store_process *process[2];
 	struct tenant t;
 
@@ -232,9 +229,8 @@ static void frames_of_a_process_are_taken_in_a_row(void **state)
 }
 
 /* Those of the first, but not all of them. */
-static void a_process_that_sends_much_lets_others_pass(void **state)
+STORE_CASE(a_process_that_sends_much_lets_others_pass)
 {
-	struct harness *h = *state;
 	struct store_process *process[2];
 	size_t bytes = 0;
 	struct tenant t;
@@ -256,10 +252,9 @@ static void a_process_that_sends_much_lets_others_pass(void **state)
 
 /* Frames that it sent before it reconnected stay behind its reopening, whichever frames came
  * between. */
-static void frames_stay_behind_the_return_of_their_process(void **state)
+STORE_CASE(frames_stay_behind_the_return_of_their_process)
 {
 	static const char rubbish[] = {1, 0, 0, 0, (char)0xff};
-	struct harness *h = *state;
 	struct store_process *process[2];
 	struct frames bad = {.bytes = malloc(sizeof(rubbish)), .count = sizeof(rubbish)};
 	struct tenant t;
@@ -295,9 +290,8 @@ static void queue_flush(struct harness *h, uid_t uid, void *owner, bool is_scan_
 	queue(h, command);
 }
 
-static void a_flush_waits_for_its_user_alone(void **state)
+STORE_CASE(a_flush_waits_for_its_user_alone)
 {
-	struct harness *h = *state;
 	struct tenant dead, other;
 	const void *got;
 	char all;
@@ -321,9 +315,8 @@ static void a_flush_waits_for_its_user_alone(void **state)
 }
 
 /* A look comes to some processes a turn. */
-static void a_look_lets_others_pass(void **state)
+STORE_CASE(a_look_lets_others_pass)
 {
-	struct harness *h = *state;
 	struct store_process *process[4 * IN_FLIGHT_SCAN_PROCESSES];
 	struct tenant many, before, after;
 	const void *got;
@@ -360,20 +353,4 @@ static void a_look_lets_others_pass(void **state)
 	assert_int_equal(next_kind(h, &got), STORE_FLUSHED);
 	for (unsigned i = 0; i < 4 * IN_FLIGHT_SCAN_PROCESSES; i++)
 		assert_int_equal(process[i]->scan, 1);
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
-	const struct CMUnitTest tests[] = {
-		T(a_drain_lets_others_pass),
-		T(what_waits_for_a_session_is_done),
-		T(frames_of_a_process_are_taken_in_a_row),
-		T(a_process_that_sends_much_lets_others_pass),
-		T(frames_stay_behind_the_return_of_their_process),
-		T(a_flush_waits_for_its_user_alone),
-		T(a_look_lets_others_pass),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,9 +46,8 @@ static void fail_for_long(struct hand *hand, struct store_database *database)
 
 /* Its disk or its memory failed until it was given up, and then no longer: the file can be closed.
  */
-static void a_process_that_was_given_up_before_it_was_stored_is_missing(void **state)
+HAND_CASE(a_process_that_was_given_up_before_it_was_stored_is_missing)
 {
-	struct hand *hand = *state;
 	struct store_database *database;
 	struct tenant t;
 
@@ -60,12 +59,10 @@ static void a_process_that_was_given_up_before_it_was_stored_is_missing(void **s
 	fail_for_long(hand, database);
 	assert_true(t.process->is_over);
 	close_it(hand, &t, false);
-	assert_string_equal(harness_text(t.path, LINE),
+	assert_text(t.path, LINE,
 		"INCOMPLETE: 0 dispatched, 0 stored, 0 dropped, 0 untimed, 0 outstanding, 1 "
-		"process "
-		"not recorded");
-	assert_int_equal(
-		harness_number(t.path, "SELECT value FROM rtl_meta WHERE key = 'complete'"), 0);
+		"process not recorded");
+	assert_number(t.path, "SELECT value FROM rtl_meta WHERE key = 'complete'", 0);
 }
 
 static void open_once_more(struct hand *hand, struct tenant *t)
@@ -76,35 +73,31 @@ static void open_once_more(struct hand *hand, struct tenant *t)
 
 /* Without a listener and a connected process the store does not know which processes came, until
  * the known ones have reconnected. */
-static void a_time_without_a_listener_counts_unless_all_are_there(void **state)
+HAND_CASE(a_time_without_a_listener_counts_unless_all_are_there)
 {
-	struct hand *hand = *state;
 	struct tenant t;
 
 	ask_to_open(hand, &t, 0, getuid(), "job", STORE_NEW);
 	rounds_until_open(hand, t.session);
 	close_it(hand, &t, true);
-	assert_string_equal(harness_text(t.path, LINE),
+	assert_text(t.path, LINE,
 		"INCOMPLETE: 0 dispatched, 0 stored, 0 dropped, 0 untimed, 0 outstanding, not "
 		"watched all the time");
 	open_once_more(hand, &t);
 	close_it(hand, &t, false);
-	assert_non_null(strstr(harness_text(t.path, LINE), "not watched all the time"));
+	assert_non_null(strstr(sql_text(t.path, LINE), "not watched all the time"));
 	open_once_more(hand, &t);
 	open_process(hand, &t, 10);
 	send_frame(hand, &t, 1);
 	end_process(hand, &t);
 	close_it(hand, &t, true);
-	assert_null(strstr(harness_text(t.path, LINE), "not watched"));
-	assert_int_equal(
-		harness_number(t.path, "SELECT count(*) FROM rtl_loss WHERE reason = 'unwatched'"),
-		0);
+	assert_null(strstr(sql_text(t.path, LINE), "not watched"));
+	assert_number(t.path, "SELECT count(*) FROM rtl_loss WHERE reason = 'unwatched'", 0);
 }
 
 /* The file says of its ranks how many they should be. */
-static void a_rank_that_is_missing_after_such_a_time_is_told(void **state)
+HAND_CASE(a_rank_that_is_missing_after_such_a_time_is_told)
 {
-	struct hand *hand = *state;
 	struct tenant t;
 
 	ask_to_open(hand, &t, 0, getuid(), "job", STORE_NEW);
@@ -115,13 +108,13 @@ static void a_rank_that_is_missing_after_such_a_time_is_told(void **state)
 		0);
 	end_process(hand, &t);
 	close_it(hand, &t, true);
-	assert_non_null(strstr(harness_text(t.path, LINE), "not watched all the time"));
+	assert_non_null(strstr(sql_text(t.path, LINE), "not watched all the time"));
 	open_once_more(hand, &t);
 	assert_int_equal(database_exec(t.session->database->writer->db,
 				 "UPDATE rtl_process SET world_size = 1"),
 		0);
 	close_it(hand, &t, false);
-	assert_null(strstr(harness_text(t.path, LINE), "not watched"));
+	assert_null(strstr(sql_text(t.path, LINE), "not watched"));
 }
 
 static unsigned notes_in_line(const struct store_database *database)
@@ -134,9 +127,8 @@ static unsigned notes_in_line(const struct store_database *database)
 }
 
 /* Of all sessions of the file; and at once, not when it is closed. */
-static void a_process_without_a_recorder_is_counted(void **state)
+HAND_CASE(a_process_without_a_recorder_is_counted)
 {
-	struct hand *hand = *state;
 	struct tenant t;
 
 	ask_to_open(hand, &t, 0, getuid(), "job", STORE_NEW);
@@ -147,20 +139,19 @@ static void a_process_without_a_recorder_is_counted(void **state)
 	assert_int_equal(notes_in_line(t.session->database), 1);
 	turns_round(&hand->store);
 	assert_int_equal(notes_in_line(t.session->database), 0);
-	assert_int_equal(harness_number(t.path, "SELECT count FROM rtl_loss"), 2);
+	assert_number(t.path, "SELECT count FROM rtl_loss", 2);
 	close_it(hand, &t, false);
 	open_once_more(hand, &t);
 	assert_int_equal(store_session_unseen(t.session, 1, (uid_t)-1), 0);
 	close_it(hand, &t, false);
-	assert_string_equal(harness_text(t.path, LINE),
+	assert_text(t.path, LINE,
 		"INCOMPLETE: 0 dispatched, 0 stored, 0 dropped, 0 untimed, 0 outstanding, 3 "
 		"processes not recorded");
 }
 
 /* Its disk failed for so long that this was given up, too. */
-static void a_process_without_a_recorder_is_counted_where_that_could_not_be_written(void **state)
+HAND_CASE(a_process_without_a_recorder_is_counted_where_that_could_not_be_written)
 {
-	struct hand *hand = *state;
 	struct store_database *database;
 	struct tenant t;
 
@@ -172,19 +163,5 @@ static void a_process_without_a_recorder_is_counted_where_that_could_not_be_writ
 	fail_for_long(hand, database);
 	assert_int_equal(notes_in_line(database), 0);
 	close_it(hand, &t, false);
-	assert_non_null(strstr(harness_text(t.path, LINE), ", 1 process not recorded"));
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, hand_setup, hand_teardown)
-	const struct CMUnitTest tests[] = {
-		T(a_process_that_was_given_up_before_it_was_stored_is_missing),
-		T(a_time_without_a_listener_counts_unless_all_are_there),
-		T(a_rank_that_is_missing_after_such_a_time_is_told),
-		T(a_process_without_a_recorder_is_counted),
-		T(a_process_without_a_recorder_is_counted_where_that_could_not_be_written),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	assert_non_null(strstr(sql_text(t.path, LINE), ", 1 process not recorded"));
 }

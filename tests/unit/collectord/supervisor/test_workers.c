@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* For which tenants the supervisor starts a worker that no connection asks for. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -17,6 +11,7 @@
 #include "collectord/service/state_dir.h"
 #include "collectord/supervisor/internal.h"
 #include "proto/base/clock.h"
+#include "tests/lib/test.h"
 
 #define NOW_NS (100 * AGES_NS)
 
@@ -54,7 +49,7 @@ static void end_service(struct supervisor *s)
 	ledger_free(s->ledger);
 }
 
-static void sessions_grow_old_without_a_worker_of_their_tenant(void **state)
+TEST_CASE(sessions_grow_old_without_a_worker_of_their_tenant)
 {
 	struct config config = {.limits = {.keep_s = 86400}};
 	struct listen_sockets none = {0};
@@ -62,7 +57,6 @@ static void sessions_grow_old_without_a_worker_of_their_tenant(void **state)
 	pid_t pid;
 	int status;
 
-	(void)state;
 	make_service(&s, &config, &none);
 	workers_watch(&s, NOW_NS + AGES_NS - 1);
 	assert_int_equal(s.n_workers, 0);
@@ -77,13 +71,12 @@ static void sessions_grow_old_without_a_worker_of_their_tenant(void **state)
 	end_service(&s);
 }
 
-static void a_node_that_keeps_sessions_for_ever_starts_no_worker_for_them(void **state)
+TEST_CASE(a_node_that_keeps_sessions_for_ever_starts_no_worker_for_them)
 {
 	struct config config = {.limits = {.keep_s = LIMIT_UNSET}};
 	struct listen_sockets none = {0};
 	struct supervisor s;
 
-	(void)state;
 	make_service(&s, &config, &none);
 	workers_watch(&s, NOW_NS + AGES_NS);
 	assert_int_equal(s.n_workers, 0);
@@ -104,7 +97,7 @@ static int keep(struct supervisor *s, struct worker *worker, unsigned n)
 }
 
 /* Or a user with a few pods would leave the supervisor no descriptor to start a worker with. */
-static void tenants_with_many_recorders_leave_room_for_those_with_few(void **state)
+TEST_CASE(tenants_with_many_recorders_leave_room_for_those_with_few)
 {
 	struct config config = {.limits = {.keep_s = LIMIT_UNSET}};
 	struct listen_sockets none = {0};
@@ -112,7 +105,6 @@ static void tenants_with_many_recorders_leave_room_for_those_with_few(void **sta
 	struct supervisor s;
 	unsigned kept = 0;
 
-	(void)state;
 	place_raise_descriptors();
 	make_service(&s, &config, &none);
 	for (unsigned tenant = 0; kept < KEPT_ALL_MAX; tenant++) {
@@ -140,15 +132,4 @@ static void tenants_with_many_recorders_leave_room_for_those_with_few(void **sta
 	end_service(&s);
 	assert_int_equal(s.n_kept, 0);
 	assert_int_equal(s.n_passed, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sessions_grow_old_without_a_worker_of_their_tenant),
-		cmocka_unit_test(tenants_with_many_recorders_leave_room_for_those_with_few),
-		cmocka_unit_test(a_node_that_keeps_sessions_for_ever_starts_no_worker_for_them),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

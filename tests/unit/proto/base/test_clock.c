@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "proto/base/clock.h"
+#include "tests/lib/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-static void offsets_are_read_as_the_kernel_writes_them(void **state)
+TEST_CASE(offsets_are_read_as_the_kernel_writes_them)
 {
-	(void)state;
 	assert_int_equal(clock_parse_offsets("monotonic           1         2\n"
 					     "boottime       864000         5\n"),
 		864000000000005);
@@ -21,23 +15,12 @@ static void offsets_are_read_as_the_kernel_writes_them(void **state)
 	assert_int_equal(clock_parse_offsets(""), 0);
 }
 
-static void without_a_namespace_nothing_is_shifted(void **state)
+TEST_CASE(without_a_namespace_nothing_is_shifted)
 {
 	uint64_t then_ns;
 
-	(void)state;
 	clock_find_shift();
 	then_ns = clock_monotonic_ns(); /* stands still while the machine sleeps */
 	assert_true(clock_boottime_ns() >= then_ns || clock_boottime_shift_ns);
 	assert_int_equal(clock_machine_ticks(7), 7 + clock_boottime_shift_ns / 10000000);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(offsets_are_read_as_the_kernel_writes_them),
-		cmocka_unit_test(without_a_namespace_nothing_is_shifted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,18 +2,13 @@
 /* File systems on which nothing is stored, and what rtl doctor says of them. */
 #include "proto/base/network_fs.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
 
-#include <cmocka.h>
-
 #include "cli/doctor/doctor.h"
 #include "proto/base/cleanup.h"
+#include "tests/lib/test.h"
 
 static long magic;
 
@@ -28,9 +23,8 @@ int statfs(const char *path, struct statfs *ret)
 	return 0;
 }
 
-static void network_file_systems_are_named(void **state)
+TEST_CASE(network_file_systems_are_named)
 {
-	(void)state;
 	magic = 0x6969;
 	assert_string_equal(network_fs_name("/anywhere"), "NFS");
 	magic = 0x0bd00bd0;
@@ -54,12 +48,11 @@ static const struct doctor_finding *find_disk(const struct doctor *doctor)
 	return NULL;
 }
 
-static void doctor_knows_where_nothing_is_stored(void **state)
+TEST_CASE(doctor_knows_where_nothing_is_stored)
 {
 	CLEANUP(free_p) struct doctor *doctor = calloc(1, sizeof(*doctor));
 	const struct doctor_finding *disk;
 
-	(void)state;
 	magic = 0x20030528; /* OrangeFS */
 	doctor_check_system(doctor);
 	disk = find_disk(doctor);
@@ -73,14 +66,4 @@ static void doctor_knows_where_nothing_is_stored(void **state)
 	disk = find_disk(doctor);
 	assert_non_null(disk);
 	assert_int_equal(disk->level, DOCTOR_OK);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(network_file_systems_are_named),
-		cmocka_unit_test(doctor_knows_where_nothing_is_stored),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* The user that a uid counts as, by files like /etc/subuid. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +8,7 @@
 
 #include "proto/base/limits.h"
 #include "proto/base/subordinate_uids.h"
+#include "tests/lib/test.h"
 
 static char path[] = "/tmp/rtl-subuid-XXXXXX";
 
@@ -50,19 +45,17 @@ static void check(const char *text, const struct counts_as *of, size_t count)
 	check(text, (const struct counts_as[]){__VA_ARGS__},                                       \
 		sizeof((const struct counts_as[]){__VA_ARGS__}) / sizeof(struct counts_as))
 
-static void all_ranges_of_a_user_belong_to_that_user(void **state)
+TEST_CASE(all_ranges_of_a_user_belong_to_that_user)
 {
-	(void)state;
-	CHECK("1002:400000:10\n1001:100000:65536\n1001:300000:100000",
-		{1001, 1001}, {99999, 99999}, {100000, 1001}, {165535, 1001}, {165536, 165536},
-		{399999, 1001}, {400009, 1002}, {400010, 400010}, {0, 0});
+	CHECK("1002:400000:10\n1001:100000:65536\n1001:300000:100000", {1001, 1001}, {99999, 99999},
+		{100000, 1001}, {165535, 1001}, {165536, 165536}, {399999, 1001}, {400009, 1002},
+		{400010, 400010}, {0, 0});
 }
 
 /* A name that is in no /etc/passwd of this node: all ranges of the name belong to one user, never
  * to root. */
-static void names_are_users(void **state)
+TEST_CASE(names_are_users)
 {
-	(void)state;
 	CHECK("one@directory:200000:10\none@directory:300000:10\n"
 	      "another@directory:400000:10\nroot:500000:10\n",
 		{200009, 200000}, {300009, 200000}, {400009, 400000}, {500009, 500000});
@@ -70,30 +63,26 @@ static void names_are_users(void **state)
 
 /* As LXD has them for root, or for a user that was given one twice: behind the end of an inner
  * range the outer owner stays. */
-static void ranges_may_lie_in_others(void **state)
+TEST_CASE(ranges_may_lie_in_others)
 {
-	(void)state;
 	CHECK("1001:100000:1000000\n1002:200000:10\n1003:200000:100\n"
-		"1004:1000000:200000\n",
+	      "1004:1000000:200000\n",
 		{199999, 1001}, {200000, 1002}, {200010, 1003}, {200100, 1001}, {999999, 1001},
 		{1000000, 1004}, {1199999, 1004}, {1200000, 1200000});
 }
 
 /* The kubelet's, docker's: a container has a block of them. */
-static void uids_of_a_container_manager_count_by_container(void **state)
+TEST_CASE(uids_of_a_container_manager_count_by_container)
 {
-	(void)state;
-	CHECK("998:100000:200000\n",
-		{100001, 100000}, {100000 + SUBUID_BLOCK - 1, 100000},
+	CHECK("998:100000:200000\n", {100001, 100000}, {100000 + SUBUID_BLOCK - 1, 100000},
 		{100000 + SUBUID_BLOCK, 100000 + SUBUID_BLOCK}, {299999, 100000 + 3 * SUBUID_BLOCK},
 		{300000, 300000});
 }
 
-static void malformed_lines_are_ignored(void **state)
+TEST_CASE(malformed_lines_are_ignored)
 {
 	struct subuids *subuids = NULL;
 
-	(void)state;
 	assert_int_equal(read_text("\n:\n::\n:100:10\n1001\n1001:\n1001:100000\n1001:-1:10\n"
 				   "1001:0:10\n1001:100000:0\n1001:4294967295:1\n"
 				   "1001:4294967290:6\n1001:200000:1x\n1001:99999999999:1\n"
@@ -114,12 +103,11 @@ static void malformed_lines_are_ignored(void **state)
 	assert_int_equal(subuids_owner(NULL, 600009), 600009);
 }
 
-static void ranges_beyond_the_limit_are_refused(void **state)
+TEST_CASE(ranges_beyond_the_limit_are_refused)
 {
 	struct subuids *subuids = NULL;
 	char *text = malloc((SUBUID_RANGES_MAX + 1) * 24), *at = text;
 
-	(void)state;
 	assert_non_null(text);
 	for (unsigned i = 0; i <= SUBUID_RANGES_MAX; i++) {
 		if (i == SUBUID_RANGES_MAX) {
@@ -135,18 +123,10 @@ static void ranges_beyond_the_limit_are_refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_ranges_of_a_user_belong_to_that_user),
-		cmocka_unit_test(names_are_users),
-		cmocka_unit_test(ranges_may_lie_in_others),
-		cmocka_unit_test(uids_of_a_container_manager_count_by_container),
-		cmocka_unit_test(ranges_beyond_the_limit_are_refused),
-		cmocka_unit_test(malformed_lines_are_ignored),
-	};
 	int fd = mkstemp(path);
 
 	if (fd < 0)
 		return 1;
 	close(fd);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return test_run(NULL, NULL);
 }

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "proto/names/completeness.h"
+#include "tests/lib/test.h"
 
 static void check(const struct completeness *c, bool is_complete, const char *want)
 {
@@ -16,11 +12,10 @@ static void check(const struct completeness *c, bool is_complete, const char *wa
 	assert_int_equal(completeness_is_complete(c), is_complete);
 }
 
-static void all_stored_is_complete(void **state)
+TEST_CASE(all_stored_is_complete)
 {
 	struct completeness c = {.dispatched = 12, .stored = 12};
 
-	(void)state;
 	check(&c, true, "complete: 12 dispatched, 12 stored");
 	c.simulated = true;
 	check(&c, true, "SIMULATED complete: 12 dispatched, 12 stored");
@@ -30,11 +25,10 @@ static void all_stored_is_complete(void **state)
 		"0 outstanding, not closed");
 }
 
-static void what_is_written_and_lacks_nothing_is_running(void **state)
+TEST_CASE(what_is_written_and_lacks_nothing_is_running)
 {
 	struct completeness c = {.dispatched = 12, .stored = 10, .pending = 2, .undrained = 1};
 
-	(void)state;
 	c.live = c.written = true;
 	check(&c, false, "RUNNING: 12 dispatched, 10 stored so far");
 	assert_true(completeness_is_running(&c));
@@ -62,7 +56,7 @@ static void what_is_written_and_lacks_nothing_is_running(void **state)
 	assert_false(completeness_is_running(&c));
 }
 
-static void reasons_stand_behind_their_sum(void **state)
+TEST_CASE(reasons_stand_behind_their_sum)
 {
 	struct completeness c = {.dispatched = 30,
 		.stored = 20,
@@ -71,7 +65,6 @@ static void reasons_stand_behind_their_sum(void **state)
 		.outstanding = 2,
 		.torn = 1};
 
-	(void)state;
 	completeness_add(&c.dropped_by, "dropped_recorder_full", 5);
 	completeness_add(&c.dropped_by, "dropped_malformed", 1);
 	completeness_add(&c.dropped_by, "dropped_malformed", 1);
@@ -82,7 +75,7 @@ static void reasons_stand_behind_their_sum(void **state)
 		"4 untimed (ipc 4), 2 outstanding, 1 torn");
 }
 
-static void drops_say_where_and_when(void **state)
+TEST_CASE(drops_say_where_and_when)
 {
 	struct completeness c = {.dispatched = 30, .stored = 18, .dropped = 12};
 	struct completeness_place place = {.processes = 1,
@@ -93,7 +86,6 @@ static void drops_say_where_and_when(void **state)
 		.from_ns = 1700000000250000000,
 		.to_ns = 1700000001999000000};
 
-	(void)state;
 	completeness_add(&c.dropped_by, "dropped_recorder_full", 12);
 	completeness_locate(&c, "dropped_quota", &place);
 	check(&c, false,
@@ -112,7 +104,7 @@ static void drops_say_where_and_when(void **state)
 		"0 untimed, 0 outstanding");
 }
 
-static void other_losses_say_where_too(void **state)
+TEST_CASE(other_losses_say_where_too)
 {
 	struct completeness c = {.dispatched = 9, .stored = 8, .untimed = 2, .torn = 1};
 	struct completeness_place queue = {
@@ -123,7 +115,6 @@ static void other_losses_say_where_too(void **state)
 		.from_ns = 1700000000250000000,
 		.to_ns = 1700000001999000000};
 
-	(void)state;
 	c.tails_unknown = 1;
 	completeness_add(&c.untimed_by, "untimed_early", 2);
 	completeness_locate(&c, "untimed_early", &queue);
@@ -148,11 +139,10 @@ static void other_losses_say_where_too(void **state)
 		"processes with an unknown tail");
 }
 
-static void only_the_filter_may_skip(void **state)
+TEST_CASE(only_the_filter_may_skip)
 {
 	struct completeness c = {.dispatched = 9, .stored = 5, .skipped = 4};
 
-	(void)state;
 	completeness_add(&c.skipped_by, "skipped_filter", 4);
 	check(&c, true, "complete: 9 dispatched, 5 stored, 4 skipped (filter 4)");
 	c.skipped = 5;
@@ -163,11 +153,10 @@ static void only_the_filter_may_skip(void **state)
 		"5 skipped (filter 4, coop 1)");
 }
 
-static void what_a_mode_leaves_untimed_is_stated_and_no_loss(void **state)
+TEST_CASE(what_a_mode_leaves_untimed_is_stated_and_no_loss)
 {
 	struct completeness c = {.dispatched = 9, .stored = 9, .untimed = 4, .untimed_by_mode = 4};
 
-	(void)state;
 	check(&c, true, "complete: 9 dispatched, 9 stored (lite: 5 timed)");
 	assert_int_equal(completeness_lost(&c), 0);
 	c.untimed = 6;
@@ -188,7 +177,7 @@ static struct completeness with_one(struct completeness c, size_t at)
 
 /* Each count alone makes a session incomplete, live or not. What is on its way is not missing, nor
  * what was not requested. */
-static void what_no_frame_brings_is_missing(void **state)
+TEST_CASE(what_no_frame_brings_is_missing)
 {
 	static const size_t missing[] = {offsetof(struct completeness, processes_unseen),
 		offsetof(struct completeness, unwatched), offsetof(struct completeness, untimed),
@@ -218,7 +207,6 @@ static void what_no_frame_brings_is_missing(void **state)
 						      .undrained = 1,
 						      .skipped = 2};
 
-	(void)state;
 	assert_false(completeness_is_missing(&coming));
 	assert_true(completeness_is_complete(&none));
 	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++) {
@@ -231,13 +219,12 @@ static void what_no_frame_brings_is_missing(void **state)
 	}
 }
 
-static void pending_records_make_a_session_incomplete(void **state)
+TEST_CASE(pending_records_make_a_session_incomplete)
 {
 	static const size_t at[] = {offsetof(struct completeness, pending),
 		offsetof(struct completeness, undrained), offsetof(struct completeness, skipped)};
 	const struct completeness live = {.live = true};
 
-	(void)state;
 	assert_false(completeness_is_complete(&live));
 	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
 		struct completeness c = with_one((struct completeness){0}, at[i]);
@@ -246,7 +233,7 @@ static void pending_records_make_a_session_incomplete(void **state)
 	}
 }
 
-static void other_losses_are_in_the_line_if_there_are_any(void **state)
+TEST_CASE(other_losses_are_in_the_line_if_there_are_any)
 {
 	struct completeness c = {.markers_dropped = 1,
 		.calls_dropped = 7,
@@ -268,7 +255,6 @@ static void other_losses_are_in_the_line_if_there_are_any(void **state)
 		.other_losses = 4,
 		.pending = 5};
 
-	(void)state;
 	check(&c, false,
 		"INCOMPLETE: 0 dispatched, 0 stored, 0 dropped, 0 untimed, 0 outstanding, "
 		"5 pending, 1 marker dropped, 7 calls dropped, 2 copies dropped, "
@@ -283,11 +269,10 @@ static void other_losses_are_in_the_line_if_there_are_any(void **state)
 		"1 name not kept, 9 shapes not kept, 8 frames missing, 4 other losses");
 }
 
-static void processes_of_other_users_are_named_by_their_uid(void **state)
+TEST_CASE(processes_of_other_users_are_named_by_their_uid)
 {
 	struct completeness c = {0};
 
-	(void)state;
 	*completeness_own_loss(&c, "processes_of_uid_65534") += 1;
 	check(&c, false,
 		"INCOMPLETE: 0 dispatched, 0 stored, 0 dropped, 0 untimed, 0 outstanding, "
@@ -298,7 +283,7 @@ static void processes_of_other_users_are_named_by_their_uid(void **state)
 		"3 processes of other users not recorded");
 }
 
-static void what_another_tool_recorded_is_neither_complete_nor_incomplete(void **state)
+TEST_CASE(what_another_tool_recorded_is_neither_complete_nor_incomplete)
 {
 	struct completeness c = {.stored = 12,
 		.imported = true,
@@ -306,7 +291,6 @@ static void what_another_tool_recorded_is_neither_complete_nor_incomplete(void *
 		.imported_stored = 12,
 		.imported_from = "PyTorch's profiler"};
 
-	(void)state;
 	assert_true(completeness_is_unknown(&c));
 	check(&c, false, "imported: 12 kernels; what PyTorch's profiler lost is unknown");
 	c.imported_from[0] = '\0';
@@ -316,7 +300,7 @@ static void what_another_tool_recorded_is_neither_complete_nor_incomplete(void *
 		"SIMULATED imported: 1 kernel; what the tools that recorded them lost is unknown");
 }
 
-static void what_is_known_to_be_lost_is_said_beside_imports(void **state)
+TEST_CASE(what_is_known_to_be_lost_is_said_beside_imports)
 {
 	struct completeness c = {.dispatched = 4,
 		.stored = 12,
@@ -324,7 +308,6 @@ static void what_is_known_to_be_lost_is_said_beside_imports(void **state)
 		.imported_stored = 8,
 		.imported_from = "rocprofv3"};
 
-	(void)state;
 	assert_true(completeness_is_unknown(&c));
 	check(&c, false,
 		"imported: 8 kernels; what rocprofv3 lost is unknown; complete: 4 dispatched, 4 "
@@ -337,12 +320,11 @@ static void what_is_known_to_be_lost_is_said_beside_imports(void **state)
 		"stored, 1 dropped, 0 untimed, 0 outstanding");
 }
 
-static void a_line_never_leaves_its_room(void **state)
+TEST_CASE(a_line_never_leaves_its_room)
 {
 	struct completeness c = {.dispatched = UINT64_MAX, .stored = UINT64_MAX, .torn = 1};
 	char line[40];
 
-	(void)state;
 	memset(line, '#', sizeof(line));
 	completeness_format(&c, line, 32);
 	assert_int_equal(strlen(line), 31);
@@ -355,26 +337,4 @@ static void a_line_never_leaves_its_room(void **state)
 		completeness_add(&c.dropped_by, name[i % 20], 1);
 	}
 	assert_int_equal(c.dropped_by.count, COMPLETENESS_REASONS_MAX);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_stored_is_complete),
-		cmocka_unit_test(what_is_written_and_lacks_nothing_is_running),
-		cmocka_unit_test(reasons_stand_behind_their_sum),
-		cmocka_unit_test(drops_say_where_and_when),
-		cmocka_unit_test(other_losses_say_where_too),
-		cmocka_unit_test(only_the_filter_may_skip),
-		cmocka_unit_test(what_a_mode_leaves_untimed_is_stated_and_no_loss),
-		cmocka_unit_test(what_no_frame_brings_is_missing),
-		cmocka_unit_test(pending_records_make_a_session_incomplete),
-		cmocka_unit_test(other_losses_are_in_the_line_if_there_are_any),
-		cmocka_unit_test(processes_of_other_users_are_named_by_their_uid),
-		cmocka_unit_test(what_another_tool_recorded_is_neither_complete_nor_incomplete),
-		cmocka_unit_test(what_is_known_to_be_lost_is_said_beside_imports),
-		cmocka_unit_test(a_line_never_leaves_its_room),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "collectord/ingest/call_arguments.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #include "proto/names/collectives.h"
+#include "tests/lib/test.h"
 
 static const char *json(enum rtl_host_call api, const uint64_t *words)
 {
@@ -22,7 +19,7 @@ static const char *json(enum rtl_host_call api, const uint64_t *words)
 	return text;
 }
 
-static void arguments_are_named(void **state)
+TEST_CASE(arguments_are_named)
 {
 	const uint64_t copy[] = {0x7f0000001000, 0x10, 4096, 1};
 	const uint64_t launch[] = {0xabc, 1, 2, 3, 64, 1, 1, 512};
@@ -32,7 +29,6 @@ static void arguments_are_named(void **state)
 	uint64_t elapsed[] = {0, 1, 2};
 	float ms = 1.5f;
 
-	(void)state;
 	memcpy(&elapsed[0], &ms, sizeof(ms));
 	memcpy(&load[1], "a\"b\\c\x01\xff", 7);
 	assert_string_equal(json(RTL_HOST_hipMemcpyAsync, copy),
@@ -51,12 +47,11 @@ static void arguments_are_named(void **state)
 }
 
 /* Whatever the words are: one JSON object that SQLite reads. */
-static void any_words_are_json(void **state)
+TEST_CASE(any_words_are_json)
 {
 	sqlite3_stmt *check;
 	sqlite3 *db;
 
-	(void)state;
 	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
 	assert_int_equal(
 		sqlite3_prepare_v2(db, "SELECT json_valid(?1)", -1, &check, NULL), SQLITE_OK);
@@ -76,11 +71,10 @@ static void any_words_are_json(void **state)
 	sqlite3_close(db);
 }
 
-static void every_function_is_in_the_table_once(void **state)
+TEST_CASE(every_function_is_in_the_table_once)
 {
 	char names[ARGUMENTS_BYTES_MAX];
 
-	(void)state;
 	assert_true(RTL_HOST_COUNT >= 100);
 	for (int i = 0; i < RTL_HOST_COUNT; i++) {
 		assert_memory_equal(host_call_info[i].name,
@@ -94,9 +88,8 @@ static void every_function_is_in_the_table_once(void **state)
 	assert_string_equal(names, "dst,src,bytes,kind");
 }
 
-static void collectives_have_names(void **state)
+TEST_CASE(collectives_have_names)
 {
-	(void)state;
 	assert_string_equal(collective_name(RTL_COLLECTIVE_ncclAllToAllv), "ncclAllToAllv");
 	assert_null(collective_name(RTL_COLLECTIVE_COUNT));
 	assert_true(collective_moves(RTL_COLLECTIVE_ncclRecv));
@@ -109,16 +102,4 @@ static void collectives_have_names(void **state)
 	assert_string_equal(collective_reduction_name(4), "avg");
 	assert_string_equal(collective_reduction_name(77), "custom");
 	assert_null(collective_reduction_name(COLLECTIVE_NO_REDUCTION));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(arguments_are_named),
-		cmocka_unit_test(any_words_are_json),
-		cmocka_unit_test(every_function_is_in_the_table_once),
-		cmocka_unit_test(collectives_have_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <errno.h>
 #include <regex.h>
 #include <stdio.h>
@@ -11,12 +6,12 @@
 
 #include "proto/settings/selection.h"
 #include "proto/names/control.h"
+#include "tests/lib/test.h"
 
-static void lists_have_what_they_name(void **state)
+TEST_CASE(lists_have_what_they_name)
 {
 	struct choice_list list = {0};
 
-	(void)state;
 	assert_true(choice_has(&list, 7)); /* none given: everything */
 	assert_int_equal(choice_parse_list("0,3-5,9", &list), 0);
 	for (uint32_t i = 0; i < 12; i++)
@@ -25,14 +20,13 @@ static void lists_have_what_they_name(void **state)
 	assert_true(choice_has(&list, 4294967294u));
 }
 
-static void lists_with_a_mistake_are_refused(void **state)
+TEST_CASE(lists_with_a_mistake_are_refused)
 {
 	static const char *const texts[] = {"", ",", "1,", ",1", "1-", "-1", "5-3", "1,,2", "1 2",
 		"a", "0x1", "4294967295", "99999999999999999999", "1-2-3", " 1"};
 	struct choice_list list = {.count = 1, .range = {{7, 7}}};
 	char many[512] = "0";
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
 		assert_int_equal(choice_parse_list(texts[i], &list), -EINVAL);
 	for (unsigned i = 0; i < CHOICE_RANGES_MAX; i++)
@@ -41,7 +35,7 @@ static void lists_with_a_mistake_are_refused(void **state)
 	assert_true(choice_has(&list, 7)); /* untouched */
 }
 
-static void durations_are_read_with_their_units(void **state)
+TEST_CASE(durations_are_read_with_their_units)
 {
 	static const struct {
 		const char *text;
@@ -65,7 +59,6 @@ static void durations_are_read_with_their_units(void **state)
 		"00000000000000000000000000000000"};
 	uint64_t ns = 42;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
 		assert_int_equal(choice_parse_duration(good[i].text, &ns), 0);
 		assert_int_equal(ns, good[i].ns);
@@ -75,14 +68,13 @@ static void durations_are_read_with_their_units(void **state)
 	assert_int_equal(ns, 1); /* of the last good one */
 }
 
-static void steps_are_four_numbers(void **state)
+TEST_CASE(steps_are_four_numbers)
 {
 	static const char *const bad[] = {"1", "1:2", "1:1:0:1", "1:2:3:4:5", "a:1:1:1",
 		"1:1:1:", ":1:1:1", "1:1:-1:1", "1:1:1:x", "2000000000:1:1:1"};
 	struct choice choice = {0};
 	char why[CHOICE_WHY_BYTES];
 
-	(void)state;
 	assert_int_equal(choice_set(&choice, CHOICE_STEPS, "5:1:3:2", why), 0);
 	assert_int_equal(choice.steps.wait, 5);
 	assert_int_equal(choice.steps.warmup, 1);
@@ -96,14 +88,13 @@ static void steps_are_four_numbers(void **state)
 	}
 }
 
-static void one_bad_variable_makes_the_choice_default(void **state)
+TEST_CASE(one_bad_variable_makes_the_choice_default)
 {
 	static const char *const environment[] = {
 		"HOME=/", "RTL_RANKS=0-3", "RTL_KERNELS=gemm(", "RTL_DURATION=1s", NULL};
 	struct choice choice;
 	char why[CHOICE_WHY_BYTES] = "";
 
-	(void)state;
 	assert_int_equal(choice_read(environment, &choice, why), -EINVAL);
 	assert_non_null(strstr(why, "RTL_KERNELS=gemm("));
 	assert_null(strchr(why, '\n'));
@@ -112,7 +103,7 @@ static void one_bad_variable_makes_the_choice_default(void **state)
 	assert_null(choice.kernels);
 }
 
-static void variables_mean_what_options_mean(void **state)
+TEST_CASE(variables_mean_what_options_mean)
 {
 	static const char *const environment[] = {"RTL_RANKS=1", "RTL_GPUS=0-3",
 		"RTL_KERNELS=^gemm", "RTL_REGION=fwd|bwd", "RTL_START_AFTER=", "RTL_DURATION=2m",
@@ -120,7 +111,6 @@ static void variables_mean_what_options_mean(void **state)
 	struct choice choice;
 	char why[CHOICE_WHY_BYTES] = "";
 
-	(void)state;
 	assert_int_equal(choice_read(environment, &choice, why), 0);
 	assert_true(choice_has(&choice.ranks, 1) && !choice_has(&choice.ranks, 7));
 	assert_true(choice_has(&choice.gpus, 3) && !choice_has(&choice.gpus, 4));
@@ -132,18 +122,17 @@ static void variables_mean_what_options_mean(void **state)
 	assert_true(choice.is_dormant);
 }
 
-static void options_that_contradict_each_other_are_refused(void **state)
+TEST_CASE(options_that_contradict_each_other_are_refused)
 {
 	struct choice choice = {.is_dormant = true, .start_after_ns = 1};
 	char why[CHOICE_WHY_BYTES];
 
-	(void)state;
 	assert_int_equal(choice_check(&choice, why), -EINVAL);
 	choice = (struct choice){.step_marker = "x"};
 	assert_int_equal(choice_check(&choice, why), -EINVAL);
 }
 
-static void the_default_step_marker_knows_the_usual_texts(void **state)
+TEST_CASE(the_default_step_marker_knows_the_usual_texts)
 {
 	static const char *const yes[] = {"ProfilerStep#0", "ProfilerStep#123", "step 5", "Step 5",
 		"step_7", "step#7", "step: 7", "iteration 12", "Iteration 0", "iter 3",
@@ -152,7 +141,6 @@ static void the_default_step_marker_knows_the_usual_texts(void **state)
 		"optimizer.step", "a step 5", "", "iterations"};
 	regex_t regex;
 
-	(void)state;
 	assert_int_equal(regcomp(&regex, CHOICE_STEP_MARKER_DEFAULT, REG_EXTENDED | REG_NOSUB), 0);
 	for (size_t i = 0; i < sizeof(yes) / sizeof(*yes); i++)
 		assert_int_equal(regexec(&regex, yes[i], 0, NULL, 0), 0);
@@ -161,9 +149,8 @@ static void the_default_step_marker_knows_the_usual_texts(void **state)
 	regfree(&regex);
 }
 
-static void every_reason_has_a_name(void **state)
+TEST_CASE(every_reason_has_a_name)
 {
-	(void)state;
 	for (unsigned i = 0; i < CONTROL_WHY_COUNT; i++)
 		assert_non_null(control_why_name(i));
 	assert_null(control_why_name(CONTROL_WHY_COUNT));
@@ -171,7 +158,7 @@ static void every_reason_has_a_name(void **state)
 	assert_string_equal(control_state_text(CONTROL_DORMANT | CONTROL_STEPS), "dormant");
 }
 
-static void a_pattern_that_is_too_large_written_out_is_refused(void **state)
+TEST_CASE(a_pattern_that_is_too_large_written_out_is_refused)
 {
 	static const char *const large[] = {"a++++++++++++++++++++++++++++++++++++++++",
 		"((((((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+", "(a{200}){200}", "a{16000}{9}",
@@ -187,7 +174,6 @@ static void a_pattern_that_is_too_large_written_out_is_refused(void **state)
 	char why[CHOICE_WHY_BYTES];
 	struct choice choice = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(large) / sizeof(*large); i++) {
 		assert_int_equal(choice_set(&choice, CHOICE_KERNELS, large[i], why), -EINVAL);
 		assert_non_null(strstr(why, "too many repetitions"));
@@ -197,7 +183,7 @@ static void a_pattern_that_is_too_large_written_out_is_refused(void **state)
 }
 
 /* Seconds and gigabytes of regcomp(), all of them. */
-static void a_pattern_with_too_many_ways_through_nothing_is_refused(void **state)
+TEST_CASE(a_pattern_with_too_many_ways_through_nothing_is_refused)
 {
 	static const char *const large[] = {"(()+||){0,18}", "((a|)+||){0,18}",
 		"(\\b()*()*()*()*\\B)",
@@ -222,7 +208,6 @@ static void a_pattern_with_too_many_ways_through_nothing_is_refused(void **state
 	char why[CHOICE_WHY_BYTES];
 	struct choice choice = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(large) / sizeof(*large); i++)
 		assert_int_equal(choice_set(&choice, CHOICE_KERNELS, large[i], why), -EINVAL);
 	for (size_t i = 0; i < sizeof(small) / sizeof(*small); i++)
@@ -232,12 +217,11 @@ static void a_pattern_with_too_many_ways_through_nothing_is_refused(void **state
 #define NAMES 1000u
 
 /* A pattern that names as many kernels as a user may have: "^(gemm_...0|gemm_...1)$". */
-static void a_pattern_may_name_each_kernel(void **state)
+TEST_CASE(a_pattern_may_name_each_kernel)
 {
 	char why[CHOICE_WHY_BYTES], text[80 * NAMES];
 	struct choice choice = {0};
 
-	(void)state;
 	for (unsigned is_each = 0; is_each < 2; is_each++) {
 		int at = sprintf(text, "%s", is_each ? "" : "^(");
 
@@ -254,13 +238,12 @@ static void a_pattern_may_name_each_kernel(void **state)
 }
 
 /* However long a text is, what is wrong with it is said. */
-static void why_a_long_text_is_wrong_is_said(void **state)
+TEST_CASE(why_a_long_text_is_wrong_is_said)
 {
 	char why[CHOICE_WHY_BYTES], text[1000] = {0}, variable[1100];
 	const char *const environment[] = {variable, NULL};
 	struct choice choice = {0};
 
-	(void)state;
 	memset(text, 'a', sizeof(text) - 2);
 	assert_int_equal(choice_set(&choice, CHOICE_STEPS, text, why), -EINVAL);
 	assert_non_null(strstr(why, "ACTIVE at least 1"));
@@ -274,38 +257,15 @@ static void why_a_long_text_is_wrong_is_said(void **state)
 	assert_non_null(strstr(why, "ACTIVE at least 1"));
 }
 
-static void a_pattern_that_refers_back_is_refused(void **state)
+TEST_CASE(a_pattern_that_refers_back_is_refused)
 {
 	static const char *const back[] = {"(a*)*(a*)*\\1\\2x", "(a)\\9", "[\\]\\1"};
 	char why[CHOICE_WHY_BYTES];
 	struct choice choice = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(back) / sizeof(*back); i++) {
 		assert_int_equal(choice_set(&choice, CHOICE_KERNELS, back[i], why), -EINVAL);
 		assert_non_null(strstr(why, "refers back"));
 	}
 	assert_int_equal(choice_set(&choice, CHOICE_KERNELS, "\\\\1[\\1]", why), 0);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lists_have_what_they_name),
-		cmocka_unit_test(lists_with_a_mistake_are_refused),
-		cmocka_unit_test(durations_are_read_with_their_units),
-		cmocka_unit_test(steps_are_four_numbers),
-		cmocka_unit_test(one_bad_variable_makes_the_choice_default),
-		cmocka_unit_test(variables_mean_what_options_mean),
-		cmocka_unit_test(options_that_contradict_each_other_are_refused),
-		cmocka_unit_test(the_default_step_marker_knows_the_usual_texts),
-		cmocka_unit_test(every_reason_has_a_name),
-		cmocka_unit_test(a_pattern_that_is_too_large_written_out_is_refused),
-		cmocka_unit_test(a_pattern_with_too_many_ways_through_nothing_is_refused),
-		cmocka_unit_test(a_pattern_may_name_each_kernel),
-		cmocka_unit_test(why_a_long_text_is_wrong_is_said),
-		cmocka_unit_test(a_pattern_that_refers_back_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The frame reader: any cut of the bytes gives the same frames; lengths are checked first. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "proto/wire/frame.h"
+#include "tests/lib/test.h"
 
 #define LIMIT 10000u
 
@@ -54,13 +50,12 @@ static size_t feed(struct frame_reader *reader, const struct stream *s, size_t s
 	return frames;
 }
 
-static void any_cut_gives_the_same_frames(void **state)
+TEST_CASE(any_cut_gives_the_same_frames)
 {
 	static const uint32_t sizes[] = {1, 2, 3, 5, 4096, 4093, 9999, 10000, 1, 7000};
 	static const size_t steps[] = {1, 2, 3, 4, 5, 7, 4095, 4096, 4097, 65536};
 	static struct stream s;
 
-	(void)state;
 	memset(&s, 0, sizeof(s));
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 		stream_add(&s, sizes[i], (uint8_t)(i + 1));
@@ -104,14 +99,13 @@ static void feed_lent(struct frame_reader *reader, uint8_t *lent, size_t lent_by
 	memset(lent, 0xff, lent_bytes);
 }
 
-static void two_readers_share_a_buffer(void **state)
+TEST_CASE(two_readers_share_a_buffer)
 {
 	static const uint32_t sizes[] = {1, 2, 3, 5, 4096, 4093, 9999, 10000, 1, 7000};
 	static const size_t steps[] = {1, 3, 5, 4095, 4096, 9000, 65536};
 	static uint8_t lent[LIMIT + FRAME_PREFIX_BYTES];
 	static struct stream s;
 
-	(void)state;
 	memset(&s, 0, sizeof(s));
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 		stream_add(&s, sizes[i], (uint8_t)(i + 1));
@@ -133,14 +127,13 @@ static void two_readers_share_a_buffer(void **state)
 	}
 }
 
-static void a_lent_buffer_is_not_freed(void **state)
+TEST_CASE(a_lent_buffer_is_not_freed)
 {
 	static uint8_t lent[LIMIT + FRAME_PREFIX_BYTES];
 	struct frame_reader reader;
 	size_t room;
 	uint8_t *to;
 
-	(void)state;
 	frame_reader_init(&reader, LIMIT);
 	frame_reader_lend(&reader, lent, sizeof(lent));
 	assert_int_equal(frame_reader_space(&reader, &to, &room), 0);
@@ -167,22 +160,9 @@ static void refuse(uint32_t length)
 	frame_reader_done(&reader);
 }
 
-static void a_bad_length_is_refused_before_anything_is_allocated(void **state)
+TEST_CASE(a_bad_length_is_refused_before_anything_is_allocated)
 {
-	(void)state;
 	refuse(0);
 	refuse(LIMIT + 1);
 	refuse(UINT32_MAX);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(any_cut_gives_the_same_frames),
-		cmocka_unit_test(two_readers_share_a_buffer),
-		cmocka_unit_test(a_lent_buffer_is_not_freed),
-		cmocka_unit_test(a_bad_length_is_refused_before_anything_is_allocated),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Packing and unpacking: bounded memory, columns of equal length, versions. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "proto/names/counters.h"
 #include "proto/wire/frame.h"
 #include "proto/names/host_calls.h"
 #include "proto/base/limits.h"
 #include "proto/wire/msg.h"
+#include "tests/lib/test.h"
 
 #define N 3
 
@@ -82,13 +78,12 @@ static int verdict(struct sample *s)
 	return r;
 }
 
-static void a_frame_comes_back_as_it_was(void **state)
+TEST_CASE(a_frame_comes_back_as_it_was)
 {
 	struct msg_arena arena;
 	struct sample s;
 	Rtl__Frame *frame;
 
-	(void)state;
 	sample_init(&s);
 	msg_arena_init(&arena, ARENA_BYTES_MAX);
 	for (int again = 0; again < 3; again++) {
@@ -115,7 +110,7 @@ static void expect_refused_without(size_t count_offset)
 	assert_int_equal(verdict(&s), -EINVAL);
 }
 
-static void every_column_must_have_n_entries(void **state)
+TEST_CASE(every_column_must_have_n_entries)
 {
 	static const size_t counts[] = {
 		offsetof(Rtl__Dispatches, n_shape),
@@ -128,18 +123,16 @@ static void every_column_must_have_n_entries(void **state)
 	};
 	struct sample s;
 
-	(void)state;
 	sample_init(&s);
 	assert_int_equal(verdict(&s), 0);
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
 		expect_refused_without(counts[i]);
 }
 
-static void escapes_need_their_long_value(void **state)
+TEST_CASE(escapes_need_their_long_value)
 {
 	struct sample s;
 
-	(void)state;
 	sample_init(&s);
 	s.duration[1] = UINT32_MAX;
 	assert_int_equal(verdict(&s), -EINVAL);
@@ -151,11 +144,10 @@ static void escapes_need_their_long_value(void **state)
 	assert_int_equal(verdict(&s), 0);
 }
 
-static void runs_and_reasons_must_be_in_range(void **state)
+TEST_CASE(runs_and_reasons_must_be_in_range)
 {
 	struct sample s;
 
-	(void)state;
 	sample_init(&s);
 	s.from[0] = N;
 	assert_int_equal(verdict(&s), -EINVAL);
@@ -169,24 +161,22 @@ static void runs_and_reasons_must_be_in_range(void **state)
 	assert_int_equal(verdict(&s), 0);
 }
 
-static void a_record_frame_needs_its_number(void **state)
+TEST_CASE(a_record_frame_needs_its_number)
 {
 	struct sample s;
 
-	(void)state;
 	sample_init(&s);
 	s.frame.has_number = 0;
 	assert_int_equal(verdict(&s), -EINVAL);
 }
 
-static void random_bytes_are_not_a_frame(void **state)
+TEST_CASE(random_bytes_are_not_a_frame)
 {
 	static const uint8_t truncated[] = {0x2a, 0x7f, 0x01};
 	static const uint8_t unknown_body[] = {0xfa, 0x0f, 0x01, 0x00};
 	struct msg_arena arena;
 	Rtl__Frame *frame;
 
-	(void)state;
 	msg_arena_init(&arena, ARENA_BYTES_MAX);
 	assert_int_equal(msg_unpack(&arena, truncated, sizeof(truncated), &frame), -EBADMSG);
 	assert_int_equal(msg_unpack(&arena, unknown_body, sizeof(unknown_body), &frame), -EBADMSG);
@@ -194,7 +184,7 @@ static void random_bytes_are_not_a_frame(void **state)
 }
 
 /* 256 KiB of empty submessages would be a hundred thousand objects. */
-static void amplification_ends_at_the_limit_of_the_arena(void **state)
+TEST_CASE(amplification_ends_at_the_limit_of_the_arena)
 {
 	size_t bytes = FRAME_BYTES_MAX, at = 0;
 	uint8_t *frame_bytes = malloc(bytes);
@@ -202,7 +192,6 @@ static void amplification_ends_at_the_limit_of_the_arena(void **state)
 	Rtl__Frame *frame;
 	uint32_t inner;
 
-	(void)state;
 	assert_non_null(frame_bytes);
 	inner = (uint32_t)((bytes - 4) / 2 * 2);
 	frame_bytes[at++] = 4 << 3 | 2; /* Frame.defines, its length as a 3-byte varint */
@@ -220,9 +209,8 @@ static void amplification_ends_at_the_limit_of_the_arena(void **state)
 	free(frame_bytes);
 }
 
-static void the_highest_common_version_is_chosen(void **state)
+TEST_CASE(the_highest_common_version_is_chosen)
 {
-	(void)state;
 	assert_int_equal(msg_common_version(0, 0, 0, 0), 1);
 	assert_int_equal(msg_common_version(1, 1, 1, 9), PROTO_VERSION_MAX);
 	assert_int_equal(msg_common_version(1, PROTO_VERSION_MAX + 1, 1, 99), 0);
@@ -230,7 +218,7 @@ static void the_highest_common_version_is_chosen(void **state)
 }
 
 /* Whatever is missing, in excess or of no known function: such a frame never gets further. */
-static void host_calls_have_the_words_of_their_function(void **state)
+TEST_CASE(host_calls_have_the_words_of_their_function)
 {
 	uint32_t api[] = {RTL_HOST_hipFree, RTL_HOST_hipMemcpy}, tid[2] = {1, 1}, words[] = {1, 4};
 	uint64_t id[] = {1, 2}, zero[2] = {0}, arg[6] = {0};
@@ -240,7 +228,6 @@ static void host_calls_have_the_words_of_their_function(void **state)
 	struct msg_arena arena;
 	struct sample s = {0};
 
-	(void)state;
 	msg_arena_init(&arena, ARENA_BYTES_MAX);
 	calls.has_n = 1;
 	calls.n = 2;
@@ -275,21 +262,4 @@ static void host_calls_have_the_words_of_their_function(void **state)
 	calls.n_result = 1;
 	assert_int_equal(round_trip(&s, &back, &arena), -EINVAL);
 	msg_arena_done(&arena);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_frame_comes_back_as_it_was),
-		cmocka_unit_test(every_column_must_have_n_entries),
-		cmocka_unit_test(escapes_need_their_long_value),
-		cmocka_unit_test(runs_and_reasons_must_be_in_range),
-		cmocka_unit_test(a_record_frame_needs_its_number),
-		cmocka_unit_test(random_bytes_are_not_a_frame),
-		cmocka_unit_test(host_calls_have_the_words_of_their_function),
-		cmocka_unit_test(amplification_ends_at_the_limit_of_the_arena),
-		cmocka_unit_test(the_highest_common_version_is_chosen),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

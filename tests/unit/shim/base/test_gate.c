@@ -1,9 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -19,6 +14,7 @@
 #include "shim/base/gate.h"
 #include "shim/record/recorder.h"
 #include "shim/record/recording_intervals.h"
+#include "tests/lib/test.h"
 
 #define SECOND 1000000000ull
 
@@ -62,9 +58,8 @@ static void ends_in(uint64_t duration_ns)
 	assert_true(gate_next_ns() + 30 * SECOND > now_ns + duration_ns);
 }
 
-static void nothing_chosen_records_from_the_start(void **state)
+TEST_CASE(nothing_chosen_records_from_the_start)
 {
-	(void)state;
 	begin(&(struct choice){0}, 100);
 	assert_true(is_open());
 	assert_int_equal(gate_load(gate_of_gpu(5)) & ~(0xffffffffull << 32), 0);
@@ -75,11 +70,10 @@ static void nothing_chosen_records_from_the_start(void **state)
 	assert_string_equal(changes(), "+start");
 }
 
-static void a_rank_that_is_left_out_never_records(void **state)
+TEST_CASE(a_rank_that_is_left_out_never_records)
 {
 	struct choice choice = {.ranks = {.count = 1, .range = {{0, 2}}}};
 
-	(void)state;
 	begin(&choice, 100);
 	assert_false(is_open());
 	assert_true(gate_is_never_open());
@@ -103,12 +97,11 @@ static void *ask_without_end(void *nothing)
 }
 
 /* What the rank records meanwhile is neither stored nor counted. */
-static void a_rank_that_begins_is_not_left_out_for_a_moment(void **state)
+TEST_CASE(a_rank_that_begins_is_not_left_out_for_a_moment)
 {
 	struct choice choice = {0};
 	pthread_t thread;
 
-	(void)state;
 	begin(&choice, 100);
 	is_asked = true;
 	assert_int_equal(pthread_create(&thread, NULL, ask_without_end, NULL), 0);
@@ -119,21 +112,19 @@ static void a_rank_that_begins_is_not_left_out_for_a_moment(void **state)
 	assert_false(is_left_out);
 }
 
-static void a_gpu_that_is_left_out_has_a_gate_of_its_own(void **state)
+TEST_CASE(a_gpu_that_is_left_out_has_a_gate_of_its_own)
 {
 	struct choice choice = {.gpus = {.count = 1, .range = {{1, 1}}}};
 
-	(void)state;
 	begin(&choice, 100);
 	assert_true(gate_is_open(gate_load(gate_of_gpu(1))));
 	assert_false(gate_is_open(gate_load(gate_of_gpu(0))));
 }
 
-static void dormant_waits_for_the_control(void **state)
+TEST_CASE(dormant_waits_for_the_control)
 {
 	struct choice choice = {.is_dormant = true};
 
-	(void)state;
 	begin(&choice, 100);
 	assert_false(is_open());
 	assert_false(gate_is_never_open());
@@ -149,11 +140,10 @@ static void dormant_waits_for_the_control(void **state)
 	assert_string_equal(changes(), "+control -control");
 }
 
-static void a_control_with_a_duration_ends_by_itself(void **state)
+TEST_CASE(a_control_with_a_duration_ends_by_itself)
 {
 	struct choice choice = {.is_dormant = true};
 
-	(void)state;
 	begin(&choice, 100);
 	assert_true(gate_control(1, true, 5 * SECOND));
 	ends_in(5 * SECOND);
@@ -175,11 +165,10 @@ static void a_control_with_a_duration_ends_by_itself(void **state)
 	assert_false(is_open());
 }
 
-static void a_start_time_and_a_duration_open_and_close_the_gate(void **state)
+TEST_CASE(a_start_time_and_a_duration_open_and_close_the_gate)
 {
 	struct choice choice = {.start_after_ns = 2 * SECOND, .duration_ns = 3 * SECOND};
 
-	(void)state;
 	begin(&choice, SECOND);
 	assert_false(is_open());
 	gate_tick(3 * SECOND - 1);
@@ -217,11 +206,10 @@ static const char *steps_taken(unsigned count)
 	return text;
 }
 
-static void steps_are_scheduled_as_torch_does(void **state)
+TEST_CASE(steps_are_scheduled_as_torch_does)
 {
 	struct choice choice = {.steps = {1, 1, 2, 2}};
 
-	(void)state;
 	begin(&choice, 100);
 	assert_false(is_open());
 	assert_string_equal(steps_taken(12), "..rr..rr....");
@@ -242,22 +230,20 @@ static void steps_are_scheduled_as_torch_does(void **state)
 	assert_string_equal(steps_taken(6), "..rrrr");
 }
 
-static void steps_count_from_the_start_of_a_dormant_process(void **state)
+TEST_CASE(steps_count_from_the_start_of_a_dormant_process)
 {
 	struct choice choice = {.steps = {1, 0, 1, 1}, .is_dormant = true};
 
-	(void)state;
 	begin(&choice, 100);
 	assert_string_equal(steps_taken(5), ".....");
 	assert_true(gate_control(1, true, 0));
 	assert_string_equal(steps_taken(4), ".r..");
 }
 
-static void a_runtime_that_comes_up_within_a_step_records_it(void **state)
+TEST_CASE(a_runtime_that_comes_up_within_a_step_records_it)
 {
 	struct choice choice = {.steps = {0, 0, 2, 1}};
 
-	(void)state;
 	gate_choose(&choice);
 	gate_step("step 0");
 	gate_begin(true, 0, 100);
@@ -269,9 +255,8 @@ static void a_runtime_that_comes_up_within_a_step_records_it(void **state)
 	assert_string_equal(changes(), "+start -steps");
 }
 
-static void a_pause_of_the_program_holds(void **state)
+TEST_CASE(a_pause_of_the_program_holds)
 {
-	(void)state;
 	begin(&(struct choice){0}, 100);
 	gate_pause();
 	gate_pause();
@@ -283,12 +268,11 @@ static void a_pause_of_the_program_holds(void **state)
 	assert_string_equal(changes(), "+start -program +program");
 }
 
-static void filters_look_at_texts(void **state)
+TEST_CASE(filters_look_at_texts)
 {
 	struct choice choice = {.kernels = "^_Z4gemm|\\.kd$", .region = "^forward"};
 	char text[32];
 
-	(void)state;
 	begin(&choice, 100);
 	assert_true(gate_load(&gate_word) & GATE_BY_KERNEL);
 	assert_true(gate_load(&gate_word) & GATE_BY_REGION);
@@ -304,12 +288,11 @@ static void filters_look_at_texts(void **state)
 		}
 }
 
-static void more_changes_than_fit_leave_the_latest(void **state)
+TEST_CASE(more_changes_than_fit_leave_the_latest)
 {
 	struct gate_change change = {0};
 	unsigned taken = 0;
 
-	(void)state;
 	begin(&(struct choice){0}, 100);
 	for (unsigned i = 0; i < 3000; i++) {
 		gate_pause();
@@ -322,12 +305,11 @@ static void more_changes_than_fit_leave_the_latest(void **state)
 }
 
 /* At so many changes not each has an interval, and the number of those left out is known. */
-static void changes_that_are_passed_over_are_counted(void **state)
+TEST_CASE(changes_that_are_passed_over_are_counted)
 {
 	struct recorder_identity identity = {.pid = getpid(), .start_time = 1};
 	struct recorder recorder;
 
-	(void)state;
 	assert_int_equal(recorder_create(&identity, &recorder), 0);
 	begin(&(struct choice){0}, 100);
 	assert_true(recording_run(&recorder));
@@ -364,13 +346,12 @@ static void *toggle(void *argument)
 }
 
 /* Changes come in order, each the opposite of the one before, unless some were passed over. */
-static void threads_change_the_gate_in_one_order(void **state)
+TEST_CASE(threads_change_the_gate_in_one_order)
 {
 	struct choice choice = {.region = "a", .steps = {0, 0, 1, 0}};
 	uint64_t end_ns = clock_monotonic_ns() + SECOND / 2, seq = 0, taken = 0, last_ns = 0;
 	pthread_t threads[3];
 
-	(void)state;
 	begin(&choice, 100);
 	atomic_store(&is_over, false);
 	for (unsigned i = 0; i < 3; i++)
@@ -402,13 +383,12 @@ static void *match_without_end(void *text)
 }
 
 /* A thread that is in an expression when another one forks has its lock, in the child for ever. */
-static void a_forked_child_matches_by_itself(void **state)
+TEST_CASE(a_forked_child_matches_by_itself)
 {
 	struct choice choice = {.steps = {0, 0, 2, 1}, .step_marker = "step.*[0-9]+ of (all|many)"};
 	static char text[] = "a long text: step of one of a great many that there are, of many";
 	pthread_t thread[2];
 
-	(void)state;
 	begin(&choice, 100);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, match_without_end, text), 0);
@@ -431,13 +411,12 @@ static void a_forked_child_matches_by_itself(void **state)
 }
 
 /* The log is for names, too: what is not in it is counted. */
-static void changes_beyond_the_log_are_counted(void **state)
+TEST_CASE(changes_beyond_the_log_are_counted)
 {
 	struct recorder_identity identity = {.pid = getpid(), .start_time = 1};
 	struct recorder recorder;
 	size_t bytes;
 
-	(void)state;
 	assert_int_equal(recorder_create(&identity, &recorder), 0);
 	begin(&(struct choice){0}, 100);
 	for (uint32_t i = 1; i < RECORDINGS_MAX; i++) {
@@ -460,13 +439,12 @@ static void changes_beyond_the_log_are_counted(void **state)
 }
 
 /* Names may have filled it. */
-static void changes_that_find_the_log_full_are_counted(void **state)
+TEST_CASE(changes_that_find_the_log_full_are_counted)
 {
 	struct recorder_identity identity = {.pid = getpid(), .start_time = 1};
 	static const char names[4096];
 	struct recorder recorder;
 
-	(void)state;
 	assert_int_equal(recorder_create(&identity, &recorder), 0);
 	begin(&(struct choice){0}, 100);
 	assert_true(recording_run(&recorder));
@@ -506,13 +484,12 @@ static void choose_in_handler(int signal)
 }
 
 /* A handler that opens a range may come while the thread reads what the user chose. */
-static void a_handler_does_not_wait_for_its_thread(void **state)
+TEST_CASE(a_handler_does_not_wait_for_its_thread)
 {
 	struct sigaction action = {.sa_handler = choose_in_handler};
 	static char region[2000] = "(a";
 	const struct choice choice = {.region = region};
 
-	(void)state;
 	/* Takes its time to compile. */
 	for (int i = 0; i < 60; i++)
 		strcat(region, "|(b{1,200}c)");
@@ -534,31 +511,4 @@ static void a_handler_does_not_wait_for_its_thread(void **state)
 		assert_true(pid > 0 && reap_in_time(pid, &status));
 		assert_int_equal(status, 0);
 	}
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_chosen_records_from_the_start),
-		cmocka_unit_test(a_rank_that_is_left_out_never_records),
-		cmocka_unit_test(a_rank_that_begins_is_not_left_out_for_a_moment),
-		cmocka_unit_test(a_gpu_that_is_left_out_has_a_gate_of_its_own),
-		cmocka_unit_test(dormant_waits_for_the_control),
-		cmocka_unit_test(a_control_with_a_duration_ends_by_itself),
-		cmocka_unit_test(a_start_time_and_a_duration_open_and_close_the_gate),
-		cmocka_unit_test(steps_are_scheduled_as_torch_does),
-		cmocka_unit_test(steps_count_from_the_start_of_a_dormant_process),
-		cmocka_unit_test(a_runtime_that_comes_up_within_a_step_records_it),
-		cmocka_unit_test(a_pause_of_the_program_holds),
-		cmocka_unit_test(a_forked_child_matches_by_itself),
-		cmocka_unit_test(filters_look_at_texts),
-		cmocka_unit_test(more_changes_than_fit_leave_the_latest),
-		cmocka_unit_test(changes_that_are_passed_over_are_counted),
-		cmocka_unit_test(threads_change_the_gate_in_one_order),
-		cmocka_unit_test(changes_beyond_the_log_are_counted),
-		cmocka_unit_test(changes_that_find_the_log_full_are_counted),
-		cmocka_unit_test(a_handler_does_not_wait_for_its_thread),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

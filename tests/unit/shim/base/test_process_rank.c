@@ -1,9 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -14,6 +9,7 @@
 
 #include "proto/names/collectives.h"
 #include "shim/base/process/process_rank.h"
+#include "tests/lib/test.h"
 
 static int begin(void **state)
 {
@@ -34,11 +30,12 @@ static void set_all(const char *rank)
 	setenv("MASTER_PORT", "1", 1);
 }
 
-static void a_rank_that_is_set_later_is_found(void **state)
+#define CASE(claim) TEST_CASE_BETWEEN(claim, begin, NULL)
+
+CASE(a_rank_that_is_set_later_is_found)
 {
 	struct process_rank rank;
 
-	(void)state;
 	process_rank_look(false);
 	assert_false(process_rank_take(&rank));
 	set_all("3");
@@ -51,11 +48,10 @@ static void a_rank_that_is_set_later_is_found(void **state)
 	assert_false(process_rank_take(&rank));
 }
 
-static void a_settled_rank_is_read_again_only_for_a_communicator(void **state)
+CASE(a_settled_rank_is_read_again_only_for_a_communicator)
 {
 	struct process_rank rank;
 
-	(void)state;
 	set_all("3");
 	process_rank_look(false);
 	assert_true(process_rank_take(&rank));
@@ -67,11 +63,10 @@ static void a_settled_rank_is_read_again_only_for_a_communicator(void **state)
 	assert_int_equal(rank.declared.rank.value, 4);
 }
 
-static void a_rank_stays_when_its_variables_are_removed(void **state)
+CASE(a_rank_stays_when_its_variables_are_removed)
 {
 	struct process_rank rank;
 
-	(void)state;
 	set_all("3");
 	process_rank_look(false);
 	assert_true(process_rank_take(&rank));
@@ -82,7 +77,7 @@ static void a_rank_stays_when_its_variables_are_removed(void **state)
 
 /* A program may leave bad pointers in environ, and another thread's setenv() may just have freed
  * one. */
-static void an_environment_that_cannot_be_read_is_none(void **state)
+CASE(an_environment_that_cannot_be_read_is_none)
 {
 	long page = sysconf(_SC_PAGESIZE);
 	char **list = mmap(
@@ -91,7 +86,6 @@ static void an_environment_that_cannot_be_read_is_none(void **state)
 	char **before = environ;
 	struct process_rank rank;
 
-	(void)state;
 	assert_ptr_not_equal(list, MAP_FAILED);
 	assert_int_equal(mprotect(gone, (size_t)page, PROT_NONE), 0);
 	/* Entries that point nowhere, and one whose end is on the page that is not there. */
@@ -133,11 +127,10 @@ static void *set_without_end(void *argument)
 	return NULL;
 }
 
-static void a_thread_that_sets_variables_meanwhile_harms_nothing(void **state)
+CASE(a_thread_that_sets_variables_meanwhile_harms_nothing)
 {
 	pthread_t thread;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, set_without_end, NULL), 0);
 	for (int i = 0; i < 2000; i++)
 		process_rank_look_again();
@@ -145,11 +138,10 @@ static void a_thread_that_sets_variables_meanwhile_harms_nothing(void **state)
 	pthread_join(thread, NULL);
 }
 
-static void the_largest_communicator_is_the_one_of_most_ranks(void **state)
+CASE(the_largest_communicator_is_the_one_of_most_ranks)
 {
 	struct process_rank rank;
 
-	(void)state;
 	communicators_count_ranks(&(struct communicator){11, 1, 2});
 	communicators_count_ranks(&(struct communicator){12, 5, 8});
 	communicators_count_ranks(&(struct communicator){13, 7, 8}); /* as large, and later */
@@ -167,20 +159,4 @@ static void the_largest_communicator_is_the_one_of_most_ranks(void **state)
 	assert_true(process_rank_take(&rank));
 	assert_int_equal(rank.largest.identity, 12);
 	assert_int_equal(rank.largest.rank, COLLECTIVE_NO_RANK);
-}
-
-#define TEST(function) cmocka_unit_test_setup(function, begin)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_rank_that_is_set_later_is_found),
-		TEST(a_settled_rank_is_read_again_only_for_a_communicator),
-		TEST(a_rank_stays_when_its_variables_are_removed),
-		TEST(an_environment_that_cannot_be_read_is_none),
-		TEST(a_thread_that_sets_variables_meanwhile_harms_nothing),
-		TEST(the_largest_communicator_is_the_one_of_most_ranks),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

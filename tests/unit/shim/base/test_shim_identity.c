@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "shim/base/config.h"
 #include "shim/base/process/identity.h"
+#include "tests/lib/test.h"
 
-static void a_name_with_blanks_and_parentheses_does_not_shift_the_fields(void **state)
+TEST_CASE(a_name_with_blanks_and_parentheses_does_not_shift_the_fields)
 {
 	uint64_t start = 0;
 
-	(void)state;
 	assert_int_equal(identity_parse_stat("12 (a) 3 (b)) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 "
 					     "16 17 18 424242 20\n",
 				 &start),
@@ -25,11 +20,10 @@ static void a_name_with_blanks_and_parentheses_does_not_shift_the_fields(void **
 	assert_int_equal(identity_parse_stat("", &start), -EBADMSG);
 }
 
-static void a_boot_id_is_sixteen_bytes_or_refused(void **state)
+TEST_CASE(a_boot_id_is_sixteen_bytes_or_refused)
 {
 	uint8_t id[16];
 
-	(void)state;
 	assert_int_equal(identity_parse_uuid("00112233-4455-6677-8899-aAbBcCdDeEfF\n", id), 0);
 	assert_int_equal(id[1], 0x11);
 	assert_int_equal(id[15], 0xff);
@@ -39,11 +33,10 @@ static void a_boot_id_is_sixteen_bytes_or_refused(void **state)
 	assert_int_equal(identity_parse_uuid("00112233-4455-6677-8899-aabbccddeefg", id), -EBADMSG);
 }
 
-static void this_process_is_known(void **state)
+TEST_CASE(this_process_is_known)
 {
 	struct identity one, two;
 
-	(void)state;
 	assert_int_equal(identity_read(&one), 0);
 	assert_int_equal(identity_read(&two), 0);
 	assert_int_equal(one.pid, getpid());
@@ -56,14 +49,13 @@ static void this_process_is_known(void **state)
 	assert_true(one.host[0] != '\0');
 }
 
-static void configuration_comes_from_the_table(void **state)
+TEST_CASE(configuration_comes_from_the_table)
 {
 	const char *environment[] = {
 		"RTL_SOCKET=/tmp/x.sock", "RTL_DEBUG=2", "RTL_MODE=lite", NULL};
 	const char *off[] = {"RTL_MODE=off", "RTL_DEBUG=yes", "RTL_EXIT_MS=1500", NULL};
 	struct config config;
 
-	(void)state;
 	config_read(environment, &config);
 	assert_string_equal(config.socket, "/tmp/x.sock");
 	assert_int_equal(config.debug, 2);
@@ -78,7 +70,7 @@ static void configuration_comes_from_the_table(void **state)
 	assert_int_equal(config.exit_ns, 1500000000);
 }
 
-static void a_mode_is_a_set_of_capabilities(void **state)
+TEST_CASE(a_mode_is_a_set_of_capabilities)
 {
 	static const struct {
 		const char *mode;
@@ -97,24 +89,22 @@ static void a_mode_is_a_set_of_capabilities(void **state)
 	};
 	struct config config;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
 		config_read((const char *const[]){expected[i].mode, NULL}, &config);
 		assert_string_equal(config.mode->name, expected[i].name);
 		for (unsigned bit = 1; bit <= HOST_CALLS; bit <<= 1)
 			assert_int_equal(config_has(bit), (expected[i].has & bit) != 0);
 	}
-	assert_string_equal(config.complaint,
-		"RTL_MODE=litte is not lite, standard, full, hip, barriers, all or off; recording as standard");
+	assert_string_equal(config.complaint, "RTL_MODE=litte is not lite, standard, full, hip, "
+					      "barriers, all or off; recording as standard");
 }
 
-static void a_time_that_is_none_is_the_default(void **state)
+TEST_CASE(a_time_that_is_none_is_the_default)
 {
 	static const char *const wrong[] = {"RTL_EXIT_MS=", "RTL_EXIT_MS=-1", "RTL_EXIT_MS=1s",
 		"RTL_EXIT_MS=600001", "RTL_EXIT_MS=99999999999999999999"};
 	struct config config;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		config_read((const char *const[]){wrong[i], NULL}, &config);
 		assert_int_equal(config.exit_ns, EXIT_NS_MAX);
@@ -122,8 +112,7 @@ static void a_time_that_is_none_is_the_default(void **state)
 	}
 }
 
-static void an_environment_without_a_socket_gives_way_to_the_one_that_the_process_began_with(
-	void **state)
+TEST_CASE(an_environment_without_a_socket_gives_way_to_the_one_that_the_process_began_with)
 {
 	const char *first[] = {
 		"PATH=/bin", "RTL_SOCKET=/tmp/x.sock", "RTL_MODE=full", "RTL_EXIT_MS=1500", NULL};
@@ -131,7 +120,6 @@ static void an_environment_without_a_socket_gives_way_to_the_one_that_the_proces
 	const char *none[] = {"RTL_MODE=lite", NULL};
 	struct config config;
 
-	(void)state;
 	config_remember(first);
 	config_read(NULL, &config);
 	assert_string_equal(config.socket, "/tmp/x.sock");
@@ -144,20 +132,4 @@ static void an_environment_without_a_socket_gives_way_to_the_one_that_the_proces
 	config_read(NULL, &config);
 	assert_string_equal(config.socket, "");
 	assert_string_equal(config.mode->name, "standard");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_name_with_blanks_and_parentheses_does_not_shift_the_fields),
-		cmocka_unit_test(a_boot_id_is_sixteen_bytes_or_refused),
-		cmocka_unit_test(this_process_is_known),
-		cmocka_unit_test(configuration_comes_from_the_table),
-		cmocka_unit_test(a_mode_is_a_set_of_capabilities),
-		cmocka_unit_test(a_time_that_is_none_is_the_default),
-		cmocka_unit_test(
-			an_environment_without_a_socket_gives_way_to_the_one_that_the_process_began_with),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,15 +3,11 @@
  * The line that stands for CLOCK_BOOTTIME: readings of counter and clock come from a clock that is
  * computed here, so that the error is known to the nanosecond.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "proto/base/clock.h"
 #include "shim/base/tsc_clock.h"
+#include "tests/lib/test.h"
 
 #define MS 1000000ull
 #define S  1000000000ull
@@ -91,12 +87,11 @@ static uint64_t worst(struct machine *m, struct ticks *t, unsigned dispatches, u
 }
 
 /* Three readings' error, as tsc_clock.h and ADR 0005 say, and what is rounded. */
-static void the_line_is_off_by_no_more_than_three_readings(void **state)
+TEST_CASE(the_line_is_off_by_no_more_than_three_readings)
 {
 	static const double mhz[] = {100, 999.9, 1996.25, 2500, 3000, 4800};
 	static const uint64_t jitter_ns[] = {0, 20, 500};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(mhz) / sizeof(*mhz); i++)
 		for (size_t k = 0; k < sizeof(jitter_ns) / sizeof(*jitter_ns); k++) {
 			struct machine m = machine_of(mhz[i], jitter_ns[k]);
@@ -110,13 +105,12 @@ static void the_line_is_off_by_no_more_than_three_readings(void **state)
 		}
 }
 
-static void a_line_is_not_followed_for_longer_than_it_is_known(void **state)
+TEST_CASE(a_line_is_not_followed_for_longer_than_it_is_known)
 {
 	struct machine m = machine_of(2500, 0);
 	struct ticks t = {0};
 	uint64_t ns;
 
-	(void)state;
 	learn(&m, &t);
 	assert_false(ticks_has_line(&t));
 	go(&m, TICKS_BASE_NS_MIN / 2);
@@ -138,13 +132,12 @@ static void a_line_is_not_followed_for_longer_than_it_is_known(void **state)
 }
 
 /* The clock changes as fast as adjtimex() allows: 500 parts in a million. */
-static void a_clock_that_is_bent_is_followed(void **state)
+TEST_CASE(a_clock_that_is_bent_is_followed)
 {
 	struct machine m = machine_of(2500, 20);
 	struct ticks t = {0};
 	unsigned clock = 0;
 
-	(void)state;
 	(void)worst(&m, &t, 100000, 10000, &clock);
 	m.bend = 500e-6;
 	assert_in_range(worst(&m, &t, 20000, 10000, &clock), 0, TICKS_FOLLOW_NS / 2000 + 80);
@@ -165,11 +158,10 @@ static void known(struct machine *m, struct ticks *t)
 }
 
 /* The counter stands still in a suspension, or begins anew, and the clock goes on. */
-static void a_suspension_is_not_taken_for_a_slope(void **state)
+TEST_CASE(a_suspension_is_not_taken_for_a_slope)
 {
 	static const uint64_t pause_ns[] = {30 * MS, 700 * MS, 8 * 3600 * S};
 
-	(void)state;
 	for (size_t i = 0; i < 2 * sizeof(pause_ns) / sizeof(*pause_ns); i++) {
 		struct machine m = machine_of(2500, 20);
 		struct ticks t = {0};
@@ -186,13 +178,12 @@ static void a_suspension_is_not_taken_for_a_slope(void **state)
 }
 
 /* On another processor it may be a little behind: then the clock is asked. */
-static void a_counter_that_is_behind_is_not_followed(void **state)
+TEST_CASE(a_counter_that_is_behind_is_not_followed)
 {
 	struct machine m = machine_of(2500, 0);
 	struct ticks t = {0};
 	uint64_t ns;
 
-	(void)state;
 	known(&m, &t);
 	assert_false(ticks_to_ns(&t, t.tick - 1, &ns));
 	assert_true(ticks_to_ns(&t, t.tick, &ns));
@@ -200,11 +191,10 @@ static void a_counter_that_is_behind_is_not_followed(void **state)
 	assert_in_range(t.usable, 0, TICKS_FOLLOW_NS * 3);
 }
 
-static void nonsense_leaves_no_line(void **state)
+TEST_CASE(nonsense_leaves_no_line)
 {
 	struct ticks t = {0};
 
-	(void)state;
 	/* No counter that moves; one that is faster than any, or slower. */
 	ticks_learn(&t, 5, NS0);
 	ticks_learn(&t, 5, NS0 + 2 * MS);
@@ -226,7 +216,7 @@ static void check_reading(struct ticks *t)
 }
 
 /* Only where the kernel's own clock is the counter; else it is not even read. */
-static void the_clock_is_read_unless_the_kernel_uses_the_counter(void **state)
+TEST_CASE(the_clock_is_read_unless_the_kernel_uses_the_counter)
 {
 	static const struct {
 		const char *source;
@@ -244,7 +234,6 @@ static void the_clock_is_read_unless_the_kernel_uses_the_counter(void **state)
 	uint64_t until_ns = clock_boottime_ns() + 3 * TICKS_BASE_NS_MIN;
 	struct ticks t = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
 		ticks_choose("tsc\n", false);
 		ticks_choose(others[i].source, others[i].is_at_hand);
@@ -258,13 +247,12 @@ static void the_clock_is_read_unless_the_kernel_uses_the_counter(void **state)
 }
 
 /* A hypervisor's clock is the counter where the kernel says so: by reading it without a call. */
-static void the_counter_behind_a_hypervisor_s_clock_counts(void **state)
+TEST_CASE(the_counter_behind_a_hypervisor_s_clock_counts)
 {
 	static const char *const sources[] = {
 		"tsc\n", "kvm-clock\n", "hyperv_clocksource_tsc_page\n"};
 	unsigned steady = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++) {
 		struct ticks t = {0};
 
@@ -279,12 +267,11 @@ static void the_counter_behind_a_hypervisor_s_clock_counts(void **state)
 
 /* Where it is, a line comes to be; how good it is depends on the machine, that it is there does
  * not. */
-static void a_line_is_found_if_the_kernel_uses_the_counter(void **state)
+TEST_CASE(a_line_is_found_if_the_kernel_uses_the_counter)
 {
 	uint64_t deadline_ns = clock_monotonic_ns() + 20 * S;
 	struct ticks t = {0};
 
-	(void)state;
 	ticks_look();
 	(void)ticks_read_ns(&t);
 	if (!t.base_ns)
@@ -292,21 +279,4 @@ static void a_line_is_found_if_the_kernel_uses_the_counter(void **state)
 	while (!ticks_has_line(&t) && clock_monotonic_ns() < deadline_ns)
 		check_reading(&t);
 	assert_true(ticks_has_line(&t));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_line_is_off_by_no_more_than_three_readings),
-		cmocka_unit_test(a_line_is_not_followed_for_longer_than_it_is_known),
-		cmocka_unit_test(a_clock_that_is_bent_is_followed),
-		cmocka_unit_test(a_suspension_is_not_taken_for_a_slope),
-		cmocka_unit_test(a_counter_that_is_behind_is_not_followed),
-		cmocka_unit_test(nonsense_leaves_no_line),
-		cmocka_unit_test(the_clock_is_read_unless_the_kernel_uses_the_counter),
-		cmocka_unit_test(the_counter_behind_a_hypervisor_s_clock_counts),
-		cmocka_unit_test(a_line_is_found_if_the_kernel_uses_the_counter),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

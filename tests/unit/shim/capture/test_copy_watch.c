@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Times of copies from signals that the program and the runtime go on using: each copy ends once,
  * with its own times. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -20,6 +15,7 @@
 #include "shim/capture/tables/copy_times.h"
 #include "shim/events/events.h"
 #include "tests/lib/seen_yield.h"
+#include "tests/lib/test.h"
 
 #define COPIES	    40000u
 #define SUBMITTERS  3u
@@ -117,11 +113,12 @@ static void submit(struct signal *signal, uint64_t id)
 		copy_watch_submitted(handle_of(signal), id, true);
 }
 
-static void the_shim_thread_reads_what_has_fired(void **state)
+#define CASE(claim) TEST_CASE_BETWEEN(claim, setup, teardown)
+
+CASE(the_shim_thread_reads_what_has_fired)
 {
 	struct signal signal = {.amd.value = 1};
 
-	(void)state;
 	submit(&signal, 1);
 	assert_true(copy_watch_poll());
 	assert_int_equal(atomic_load(&ended[1]), 0);
@@ -132,11 +129,10 @@ static void the_shim_thread_reads_what_has_fired(void **state)
 	assert_false(is_wrong);
 }
 
-static void times_are_read_before_a_signal_is_used_again(void **state)
+CASE(times_are_read_before_a_signal_is_used_again)
 {
 	struct signal signal = {.amd.value = 1};
 
-	(void)state;
 	for (uint64_t id = 1; id <= 10; id++) {
 		submit(&signal, id);
 		assert_int_equal(timed, id - 1);
@@ -154,11 +150,10 @@ static void times_are_read_before_a_signal_is_used_again(void **state)
 	assert_false(is_wrong);
 }
 
-static void a_packet_takes_the_times_away(void **state)
+CASE(a_packet_takes_the_times_away)
 {
 	struct signal signal = {.amd.value = 1};
 
-	(void)state;
 	submit(&signal, 1);
 	device_finish(&signal, 1);
 	copy_watch_packet(handle_of(&signal));
@@ -166,11 +161,10 @@ static void a_packet_takes_the_times_away(void **state)
 	assert_int_equal(copy_watch_count, 0);
 }
 
-static void copies_that_share_a_signal_have_no_times(void **state)
+CASE(copies_that_share_a_signal_have_no_times)
 {
 	struct signal signal = {.amd.value = 3};
 
-	(void)state;
 	for (uint64_t id = 1; id <= 3; id++)
 		submit(&signal, id);
 	for (uint64_t id = 1; id <= 2; id++)
@@ -189,11 +183,10 @@ static void copies_that_share_a_signal_have_no_times(void **state)
 }
 
 /* A kernel that copy_watch does not know of decrements the signal first. */
-static void a_copy_that_is_not_all_a_signal_counts_has_no_times(void **state)
+CASE(a_copy_that_is_not_all_a_signal_counts_has_no_times)
 {
 	struct signal signal = {.amd.value = 2};
 
-	(void)state;
 	submit(&signal, 1);
 	device_finish(&signal, 7);
 	(void)copy_watch_poll();
@@ -209,11 +202,11 @@ static void a_copy_that_is_not_all_a_signal_counts_has_no_times(void **state)
 	assert_false(is_wrong);
 }
 
-static void a_copy_whose_times_were_not_written_has_none(void **state)
+CASE(a_copy_whose_times_were_not_written_has_none)
 {
-	struct signal signal = {.amd.value = 1, .amd.start_ts = start_of(1), .amd.end_ts = start_of(1)};
+	struct signal signal = {
+		.amd.value = 1, .amd.start_ts = start_of(1), .amd.end_ts = start_of(1)};
 
-	(void)state;
 	/* What the signal held before is not taken for the copy's. */
 	submit(&signal, 1);
 	signal_set(&signal, 0);
@@ -321,13 +314,12 @@ static void *poll_once(void *arg)
 }
 
 /* A packet has the signal meanwhile, so that what he reads is not wanted any more: he reads it. */
-static void a_signal_is_not_freed_while_a_thread_reads_it_in_vain(void **state)
+CASE(a_signal_is_not_freed_while_a_thread_reads_it_in_vain)
 {
 	struct signal signal = {.amd.value = 1};
 	struct destroyer d = {.signal = &signal};
 	pthread_t reader, thread;
 
-	(void)state;
 	submit(&signal, 1);
 	device_finish(&signal, 1);
 	hold.is_asked = true;
@@ -364,7 +356,7 @@ static void *submit_one(void *arg)
 
 /* A thread that has taken an entry for its copy and was stopped there reads nothing of the copy
  * before. */
-static void a_signal_is_freed_while_a_thread_only_fills_in_its_entry(void **state)
+CASE(a_signal_is_freed_while_a_thread_only_fills_in_its_entry)
 {
 	struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_NODEFER};
 	struct signal *signal =
@@ -372,7 +364,6 @@ static void a_signal_is_freed_while_a_thread_only_fills_in_its_entry(void **stat
 	struct destroyer d = {.signal = signal};
 	pthread_t thread[2];
 
-	(void)state;
 	assert_ptr_not_equal(signal, MAP_FAILED);
 	signal_set(signal, 1);
 	submit(signal, 2);
@@ -398,13 +389,12 @@ static void a_signal_is_freed_while_a_thread_only_fills_in_its_entry(void **stat
 	assert_int_equal(munmap(signal, 4096), 0);
 }
 
-static void copies_of_many_threads_at_once_keep_their_own_times(void **state)
+CASE(copies_of_many_threads_at_once_keep_their_own_times)
 {
 	pthread_t thread[SUBMITTERS], others[2];
 	unsigned number[SUBMITTERS];
 	void *signals[SUBMITTERS];
 
-	(void)state;
 	atomic_store(&is_over, false);
 	assert_int_equal(pthread_create(&others[0], NULL, poller, NULL), 0);
 	assert_int_equal(pthread_create(&others[1], NULL, dispatcher, NULL), 0);
@@ -425,22 +415,4 @@ static void copies_of_many_threads_at_once_keep_their_own_times(void **state)
 	assert_int_equal(copy_watch_count, 0);
 	for (unsigned i = 0; i < SUBMITTERS; i++)
 		free(signals[i]);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(the_shim_thread_reads_what_has_fired),
-		TEST(times_are_read_before_a_signal_is_used_again),
-		TEST(a_packet_takes_the_times_away),
-		TEST(copies_that_share_a_signal_have_no_times),
-		TEST(a_copy_that_is_not_all_a_signal_counts_has_no_times),
-		TEST(a_copy_whose_times_were_not_written_has_none),
-		TEST(a_signal_is_not_freed_while_a_thread_reads_it_in_vain),
-		TEST(a_signal_is_freed_while_a_thread_only_fills_in_its_entry),
-		TEST(copies_of_many_threads_at_once_keep_their_own_times),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -13,6 +8,7 @@
 #include "proto/wire/frame.h"
 #include "proto/wire/msg.h"
 #include "shim/capture/tables/symbols.h"
+#include "tests/lib/test.h"
 
 static struct symbols symbols;
 
@@ -84,9 +80,10 @@ static const char *defined_name(struct fixture *f, uint32_t id, char *name, size
 	return name;
 }
 
-static void a_loaded_kernel_is_found_by_its_object(void **state)
+#define CASE(claim) TEST_CASE_WITH(claim, fixture_setup, fixture_teardown, struct fixture *f)
+
+CASE(a_loaded_kernel_is_found_by_its_object)
 {
-	struct fixture *f = *state;
 	char name[64];
 
 	symbols_add(&symbols, 0x1000, "gemm.kd", 7);
@@ -98,9 +95,8 @@ static void a_loaded_kernel_is_found_by_its_object(void **state)
 		defined_name(f, symbols_find(&symbols, 0x1040), name, sizeof(name)), "relu.kd");
 }
 
-static void an_address_used_again_never_lends_its_old_name(void **state)
+CASE(an_address_used_again_never_lends_its_old_name)
 {
-	struct fixture *f = *state;
 	uint32_t old, new;
 	char name[64];
 
@@ -116,9 +112,8 @@ static void an_address_used_again_never_lends_its_old_name(void **state)
 	assert_string_equal(defined_name(f, new, name, sizeof(name)), "new.kd");
 }
 
-static void loading_the_same_again_defines_nothing_new(void **state)
+CASE(loading_the_same_again_defines_nothing_new)
 {
-	struct fixture *f = *state;
 	uint64_t bytes;
 	uint32_t id;
 
@@ -133,9 +128,8 @@ static void loading_the_same_again_defines_nothing_new(void **state)
 	assert_int_equal(atomic_load(&f->recorder.header->define_bytes), bytes);
 }
 
-static void an_unknown_object_gets_one_nameless_symbol(void **state)
+CASE(an_unknown_object_gets_one_nameless_symbol)
 {
-	struct fixture *f = *state;
 	uint32_t id = symbols_define_unknown(&symbols, 0x3000);
 	char name[64];
 
@@ -150,10 +144,9 @@ static void an_unknown_object_gets_one_nameless_symbol(void **state)
 		defined_name(f, symbols_find(&symbols, 0x3000), name, sizeof(name)), "late.kd");
 }
 
-static void a_full_define_log_is_counted_and_named(void **state)
+CASE(a_full_define_log_is_counted_and_named)
 {
 	static char text[SYMBOL_BYTES_MAX];
-	struct fixture *f = *state;
 	char name[64];
 	uint32_t id;
 
@@ -180,13 +173,12 @@ static void *reader(void *argument)
 	return NULL;
 }
 
-static void readers_run_beside_loading(void **state)
+CASE(readers_run_beside_loading)
 {
 	uint64_t found[2] = {0};
 	pthread_t threads[2];
 	char name[16];
 
-	(void)state;
 	atomic_store(&readers_stop, false);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, reader, &found[i]), 0);
@@ -225,14 +217,13 @@ static void *binder(void *argument)
 	return NULL;
 }
 
-static void a_dispatch_is_bound_to_the_code_of_its_moment(void **state)
+CASE(a_dispatch_is_bound_to_the_code_of_its_moment)
 {
 	const uint32_t last = sizeof(generation_id) / sizeof(generation_id[0]) - 1;
 	bool is_wrong[2] = {false};
 	pthread_t threads[2];
 	char name[32];
 
-	(void)state;
 	atomic_store(&readers_stop, false);
 	atomic_store(&generation_now, 0);
 	for (int i = 0; i < 2; i++)
@@ -256,20 +247,4 @@ static void a_dispatch_is_bound_to_the_code_of_its_moment(void **state)
 		pthread_join(threads[i], NULL);
 	assert_false(is_wrong[0] || is_wrong[1]);
 	assert_int_equal(symbols_find(&symbols, 0x4000), 0);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(a_loaded_kernel_is_found_by_its_object),
-		TEST(an_address_used_again_never_lends_its_old_name),
-		TEST(loading_the_same_again_defines_nothing_new),
-		TEST(an_unknown_object_gets_one_nameless_symbol),
-		TEST(a_full_define_log_is_counted_and_named),
-		TEST(readers_run_beside_loading),
-		TEST(a_dispatch_is_bound_to_the_code_of_its_moment),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

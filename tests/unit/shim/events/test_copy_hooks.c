@@ -3,11 +3,6 @@
  * What the shim makes of a copy's arguments, with a runtime made of literals: batches, which the
  * installed one does not have, agents that do not tell, filters.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +15,7 @@
 #include "shim/events/events.h"
 #include "shim/base/gate.h"
 #include "shim/record/recorder.h"
+#include "tests/lib/test.h"
 
 #define CPU   0x1000u
 #define GPU0  0x2000u
@@ -154,9 +150,10 @@ static void linear(uint64_t target, uint64_t source, uint64_t target_at, uint64_
 	copy_end(&copy, true);
 }
 
-static void the_direction_is_that_of_agents_or_of_pointers(void **state)
+#define CASE(claim) TEST_CASE_BETWEEN(claim, setup, teardown)
+
+CASE(the_direction_is_that_of_agents_or_of_pointers)
 {
-	(void)state;
 	linear(GPU0, CPU, 0, 0);
 	check_next(RTL_COPY_ASYNC, RTL_COPY_H2D, -1, 0, 64);
 	linear(CPU, GPU1, 0, 0);
@@ -177,7 +174,7 @@ static void the_direction_is_that_of_agents_or_of_pointers(void **state)
 	assert_int_equal(counter(RTL_P_copies_recorded), 8);
 }
 
-static void a_batch_is_a_row_for_each_of_its_copies(void **state)
+CASE(a_batch_is_a_row_for_each_of_its_copies)
 {
 	const hsa_agent_t targets[2] = {agent(GPU1), agent(CPU)};
 	const hsa_agent_t sources[2] = {agent(GPU0), agent(GPU1)};
@@ -211,7 +208,6 @@ static void a_batch_is_a_row_for_each_of_its_copies(void **state)
 	};
 	struct copy_batch batch = copy_batch_begin(ops, sizeof(ops) / sizeof(ops[0]));
 
-	(void)state;
 	copy_batch_end(&batch, true);
 	check_next(RTL_COPY_BATCH, RTL_COPY_H2D, -1, 0, 10);
 	check_next(RTL_COPY_BATCH, RTL_COPY_P2P, 0, 1, 100);
@@ -238,7 +234,7 @@ static void a_batch_is_a_row_for_each_of_its_copies(void **state)
 	assert_null(next());
 }
 
-static void only_an_operation_of_one_copy_is_timed(void **state)
+CASE(only_an_operation_of_one_copy_is_timed)
 {
 	static const struct choice everything;
 	_Alignas(64) amd_signal_t one = {.value = 1}, several = {.value = 1};
@@ -258,7 +254,6 @@ static void only_an_operation_of_one_copy_is_timed(void **state)
 	const struct recorder_call *times;
 	struct copy_batch batch;
 
-	(void)state;
 	begin(&everything, true);
 	batch = copy_batch_begin(ops, 2);
 	copy_batch_end(&batch, true);
@@ -281,11 +276,10 @@ static void only_an_operation_of_one_copy_is_timed(void **state)
 	assert_int_equal(counter(RTL_P_copies_recorded), 3);
 }
 
-static void what_the_user_left_out_is_counted(void **state)
+CASE(what_the_user_left_out_is_counted)
 {
 	struct choice second = {.gpus.count = 1};
 
-	(void)state;
 	second.gpus.range[0].first = second.gpus.range[0].last = 1;
 	begin(&second, false);
 	linear(GPU0, CPU, 0, 0);
@@ -300,17 +294,4 @@ static void what_the_user_left_out_is_counted(void **state)
 	assert_null(next());
 	gate_resume();
 	assert_int_equal(counter(RTL_P_copies_filtered), 2);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(the_direction_is_that_of_agents_or_of_pointers),
-		TEST(a_batch_is_a_row_for_each_of_its_copies),
-		TEST(only_an_operation_of_one_copy_is_timed),
-		TEST(what_the_user_left_out_is_counted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Host calls, collectives and copies on their way into frames, when many come at once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -17,6 +12,7 @@
 #include "shim/events/frames.h"
 #include "shim/events/events.h"
 #include "shim/record/strings.h"
+#include "tests/lib/test.h"
 
 #define DEADLINE_NS 300000000000ull
 #define FLOOD	    100000u
@@ -131,9 +127,10 @@ static void check_calls(uint64_t first, uint64_t end)
 		assert_int_equal(calls[id], 1);
 }
 
-static void calls_of_a_flood_wait_for_a_thread_without_a_processor(void **state)
+#define CASE(claim) TEST_CASE_BETWEEN(claim, setup, teardown)
+
+CASE(calls_of_a_flood_wait_for_a_thread_without_a_processor)
 {
-	(void)state;
 	for (int lap = 0; lap < 3; lap++) {
 		memset(calls, 0, sizeof(calls));
 		for (uint64_t id = 0; id < FLOOD; id++)
@@ -146,11 +143,10 @@ static void calls_of_a_flood_wait_for_a_thread_without_a_processor(void **state)
 	assert_int_equal(counter(RTL_P_calls_recorded), 3 * FLOOD);
 }
 
-static void without_a_flood_the_spare_ring_is_not_touched(void **state)
+CASE(without_a_flood_the_spare_ring_is_not_touched)
 {
 	struct recorder *recorder = capture_recorder(capture);
 
-	(void)state;
 	for (uint64_t id = 0; id < FLOOD; id++) {
 		assert_true(make(RECORDER_CALL_HOST, id));
 		if (id % (RECORDER_CALLS / 2) == 0)
@@ -161,11 +157,10 @@ static void without_a_flood_the_spare_ring_is_not_touched(void **state)
 	assert_int_equal(recorder->header->spare_calls_used, 0);
 }
 
-static void beyond_the_room_there_is_calls_are_dropped_and_counted(void **state)
+CASE(beyond_the_room_there_is_calls_are_dropped_and_counted)
 {
 	uint64_t id = 0;
 
-	(void)state;
 	while (make(RECORDER_CALL_HOST, id))
 		id++;
 	assert_int_equal(id, CALLS_ROOM);
@@ -177,11 +172,10 @@ static void beyond_the_room_there_is_calls_are_dropped_and_counted(void **state)
 	check_calls(0, CALLS_ROOM + 1);
 }
 
-static void copies_keep_room_and_their_order_in_a_flood_of_calls(void **state)
+CASE(copies_keep_room_and_their_order_in_a_flood_of_calls)
 {
 	uint64_t copies = 0;
 
-	(void)state;
 	for (uint64_t id = 0; id < FLOOD; id++) {
 		assert_true(make(RECORDER_CALL_HOST, id));
 		if (id % 64 == 0) {
@@ -211,11 +205,10 @@ static void *flooder(void *argument)
 	return NULL;
 }
 
-static void threads_that_flood_together_lose_none(void **state)
+CASE(threads_that_flood_together_lose_none)
 {
 	pthread_t thread[THREADS];
 
-	(void)state;
 	atomic_store(&running, THREADS);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, flooder, (void *)i), 0);
@@ -226,18 +219,4 @@ static void threads_that_flood_together_lose_none(void **state)
 	collect_all();
 	assert_int_equal(counter(RTL_P_dropped_calls), 0);
 	check_calls(0, FLOOD);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(calls_of_a_flood_wait_for_a_thread_without_a_processor),
-		TEST(without_a_flood_the_spare_ring_is_not_touched),
-		TEST(beyond_the_room_there_is_calls_are_dropped_and_counted),
-		TEST(copies_keep_room_and_their_order_in_a_flood_of_calls),
-		TEST(threads_that_flood_together_lose_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

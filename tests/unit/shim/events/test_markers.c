@@ -1,9 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +16,7 @@
 #include "shim/events/markers.h"
 #include "shim/record/strings.h"
 #include "shim/base/thread.h"
+#include "tests/lib/test.h"
 
 #define DEADLINE_NS 300000000000ull
 
@@ -115,9 +111,36 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void ranges_nest_and_come_in_two_halves(void **state)
+#define CASE(claim) TEST_CASE_BETWEEN(claim, setup, teardown)
+
+/*
+ * The program may load a library in the middle: from then on the numbers are its. This test is the
+ * first, before the numbers of others have gone past a library's.
+ */
+CASE(a_library_that_comes_late_counts_from_one)
 {
-	(void)state;
+	uint64_t own[4];
+
+	for (unsigned i = 0; i < 4; i++) {
+		own[i] = markers_start_id();
+		assert_true(own[i] <= INT32_MAX);
+		markers_start(own[i], "ours");
+	}
+	for (uint64_t id = 1; id <= 2000; id++)
+		markers_start(id, "the library's");
+	for (unsigned i = 0; i < 4; i++)
+		markers_stop(own[i]);
+	collect();
+	assert_int_equal(seen_count, 2008);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(seen[2004 + i].id, seen[i].id);
+		for (unsigned k = 4; k < 2004; k++)
+			assert_int_not_equal(seen[k].id, seen[i].id);
+	}
+}
+
+CASE(ranges_nest_and_come_in_two_halves)
+{
 	assert_int_equal(thread_state()->marker, 0);
 	assert_int_equal(markers_push("outer"), 0);
 	assert_int_equal(markers_push("inner"), 1);
@@ -144,13 +167,12 @@ static void ranges_nest_and_come_in_two_halves(void **state)
 }
 
 /* The define log is for what comes again: a job says its loss a million times, never the same. */
-static void a_text_is_defined_when_it_comes_again(void **state)
+CASE(a_text_is_defined_when_it_comes_again)
 {
 	struct recorder *recorder = capture_recorder(capture);
 	char text[64];
 	uint64_t defined;
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		markers_mark("again and again");
 	collect();
@@ -169,17 +191,17 @@ static void a_text_is_defined_when_it_comes_again(void **state)
 }
 
 /* Kernels may have taken all of it: a text needs none. */
-static void a_text_that_comes_again_to_a_full_log_is_whole(void **state)
+CASE(a_text_that_comes_again_to_a_full_log_is_whole)
 {
 	uint8_t frame[64] = {0};
 
-	(void)state;
 	frame_put_length(frame, sizeof(frame) - FRAME_PREFIX_BYTES);
 	while (!recorder_define(
 		capture_recorder(capture), frame, sizeof(frame), RECORDER_DEFINE_WAIT))
 		;
 	for (int i = 0; i < 3; i++)
-		markers_mark("the forward pass of a model whose kernels have long names, all of it");
+		markers_mark(
+			"the forward pass of a model whose kernels have long names, all of it");
 	collect();
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(seen[i].text, RTL_MARKER_TEXT_INLINE);
@@ -188,9 +210,8 @@ static void a_text_that_comes_again_to_a_full_log_is_whole(void **state)
 	assert_int_equal(counter(RTL_P_names_overflowed), 0);
 }
 
-static void an_open_range_is_known_before_it_ends(void **state)
+CASE(an_open_range_is_known_before_it_ends)
 {
-	(void)state;
 	markers_push("open");
 	collect();
 	assert_int_equal(seen_count, 1);
@@ -201,11 +222,10 @@ static void an_open_range_is_known_before_it_ends(void **state)
 	assert_int_equal(seen[1].id, seen[0].id);
 }
 
-static void deep_nesting_keeps_its_levels(void **state)
+CASE(deep_nesting_keeps_its_levels)
 {
 	uint64_t dropped, current;
 
-	(void)state;
 	collect();
 	seen_count = 0;
 	dropped = counter(RTL_P_dropped_markers);
@@ -223,11 +243,10 @@ static void deep_nesting_keeps_its_levels(void **state)
 	assert_int_equal(counter(RTL_P_dropped_markers) - dropped, 8);
 }
 
-static void a_full_ring_drops_and_counts(void **state)
+CASE(a_full_ring_drops_and_counts)
 {
 	uint64_t dropped;
 
-	(void)state;
 	collect();
 	seen_count = 0;
 	dropped = counter(RTL_P_dropped_markers);
@@ -238,11 +257,10 @@ static void a_full_ring_drops_and_counts(void **state)
 	assert_true(seen_count >= 1024 && seen_count < 20000);
 }
 
-static void started_ranges_end_by_their_number(void **state)
+CASE(started_ranges_end_by_their_number)
 {
 	uint64_t one, two;
 
-	(void)state;
 	one = markers_start_id();
 	markers_start(one, "one");
 	two = markers_start_id();
@@ -258,35 +276,10 @@ static void started_ranges_end_by_their_number(void **state)
 	assert_int_equal(thread_state()->marker, 0);
 }
 
-/* The program may load a library in the middle: from then on the numbers are its. */
-static void a_library_that_comes_late_counts_from_one(void **state)
-{
-	uint64_t own[4];
-
-	(void)state;
-	for (unsigned i = 0; i < 4; i++) {
-		own[i] = markers_start_id();
-		assert_true(own[i] <= INT32_MAX);
-		markers_start(own[i], "ours");
-	}
-	for (uint64_t id = 1; id <= 2000; id++)
-		markers_start(id, "the library's");
-	for (unsigned i = 0; i < 4; i++)
-		markers_stop(own[i]);
-	collect();
-	assert_int_equal(seen_count, 2008);
-	for (unsigned i = 0; i < 4; i++) {
-		assert_int_equal(seen[2004 + i].id, seen[i].id);
-		for (unsigned k = 4; k < 2004; k++)
-			assert_int_not_equal(seen[k].id, seen[i].id);
-	}
-}
-
-static void long_texts_are_cut_and_none_is_no_crash(void **state)
+CASE(long_texts_are_cut_and_none_is_no_crash)
 {
 	static char text[4 * MARKER_BYTES_MAX];
 
-	(void)state;
 	memset(text, 'm', sizeof(text) - 1);
 	markers_mark(text);
 	markers_mark(NULL);
@@ -294,9 +287,8 @@ static void long_texts_are_cut_and_none_is_no_crash(void **state)
 	assert_int_equal(seen_count, 2);
 }
 
-static void markers_set_before_a_recorder_exists_are_kept(void **state)
+CASE(markers_set_before_a_recorder_exists_are_kept)
 {
-	(void)state;
 	assert_true(events_stop(clock_monotonic_ns() + DEADLINE_NS));
 	markers_push("before");
 	markers_mark("also before");
@@ -313,11 +305,10 @@ static void markers_set_before_a_recorder_exists_are_kept(void **state)
 	assert_int_equal(counter(RTL_P_markers_ended), 1);
 }
 
-static void markers_without_a_free_cell_stay_in_the_ring(void **state)
+CASE(markers_without_a_free_cell_stay_in_the_ring)
 {
 	struct recorder *recorder = capture_recorder(capture);
 
-	(void)state;
 	/* The collector acknowledges nothing: one frame each. */
 	for (unsigned i = 0; i < RECORDER_CELLS; i++) {
 		markers_mark("one frame");
@@ -336,12 +327,11 @@ static void markers_without_a_free_cell_stay_in_the_ring(void **state)
 	assert_int_equal(counter(RTL_P_dropped_markers), 0);
 }
 
-static void a_part_of_a_frame_waits_for_more_but_not_long(void **state)
+CASE(a_part_of_a_frame_waits_for_more_but_not_long)
 {
 	struct recorder *recorder = capture_recorder(capture);
 	uint64_t now_ns = clock_boottime_ns();
 
-	(void)state;
 	markers_mark("first");
 	assert_true(event_frames_run(capture, &strings, now_ns, false));
 	markers_mark("second");
@@ -357,11 +347,10 @@ static void a_part_of_a_frame_waits_for_more_but_not_long(void **state)
 }
 
 /* At the rate at which the ring filled, half of the rest would be full before HARVEST_NS. */
-static void a_ring_that_fills_is_read_in_time(void **state)
+CASE(a_ring_that_fills_is_read_in_time)
 {
 	uint64_t now_ns = clock_boottime_ns();
 
-	(void)state;
 	(void)event_frames_run(capture, &strings, now_ns, false);
 	markers_mark("one");
 	(void)event_frames_run(capture, &strings, now_ns += HARVEST_NS, false);
@@ -376,12 +365,11 @@ static void a_ring_that_fills_is_read_in_time(void **state)
 }
 
 /* The recorder is not in the child's memory at all. */
-static void a_forked_child_touches_nothing_of_its_parent(void **state)
+CASE(a_forked_child_touches_nothing_of_its_parent)
 {
 	pid_t pid;
 	int status;
 
-	(void)state;
 	markers_push("the parent's");
 	pid = fork();
 	assert_true(pid >= 0);
@@ -414,11 +402,10 @@ static void *pusher(void *argument)
 	return NULL;
 }
 
-static void threads_have_their_own_stacks(void **state)
+CASE(threads_have_their_own_stacks)
 {
 	pthread_t threads[THREADS];
 
-	(void)state;
 	for (int i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, pusher, NULL), 0);
 	for (int i = 0; i < 50; i++)
@@ -445,11 +432,10 @@ static void *flooder(void *argument)
 }
 
 /* Also while the recorder is replaced. */
-static void a_flood_is_counted_to_the_last_mark(void **state)
+CASE(a_flood_is_counted_to_the_last_mark)
 {
 	pthread_t threads[FLOOD_THREADS];
 
-	(void)state;
 	for (int i = 0; i < FLOOD_THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, flooder, NULL), 0);
 	for (int i = 0; i < 50; i++) {
@@ -462,30 +448,4 @@ static void a_flood_is_counted_to_the_last_mark(void **state)
 	collect();
 	collect();
 	assert_int_equal(seen_count + counter(RTL_P_dropped_markers), FLOOD_THREADS * FLOOD_MARKS);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		/* First: before the numbers of others have gone past a library's. */
-		TEST(a_library_that_comes_late_counts_from_one),
-		TEST(ranges_nest_and_come_in_two_halves),
-		TEST(a_text_is_defined_when_it_comes_again),
-		TEST(a_text_that_comes_again_to_a_full_log_is_whole),
-		TEST(an_open_range_is_known_before_it_ends),
-		TEST(deep_nesting_keeps_its_levels),
-		TEST(a_full_ring_drops_and_counts),
-		TEST(started_ranges_end_by_their_number),
-		TEST(long_texts_are_cut_and_none_is_no_crash),
-		TEST(threads_have_their_own_stacks),
-		TEST(a_flood_is_counted_to_the_last_mark),
-		TEST(markers_set_before_a_recorder_exists_are_kept),
-		TEST(markers_without_a_free_cell_stay_in_the_ring),
-		TEST(a_part_of_a_frame_waits_for_more_but_not_long),
-		TEST(a_ring_that_fills_is_read_in_time),
-		TEST(a_forked_child_touches_nothing_of_its_parent),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +6,8 @@
 #include <unistd.h>
 
 #include "shim/hsa/agents.h"
+#include "tests/lib/folder.h"
+#include "tests/lib/test.h"
 
 /* A topology like KFD's: two CPUs, then GPUs on nodes 2, 3, 5 and 10. */
 static char topology[64];
@@ -56,18 +53,14 @@ static int topology_make(void **state)
 
 static int topology_remove(void **state)
 {
-	char command[128];
-
 	(void)state;
-	snprintf(command, sizeof(command), "rm -rf '%s'", topology);
-	return system(command);
+	return folder_remove(topology);
 }
 
-static void the_ordinal_is_the_position_among_the_hosts_gpus(void **state)
+TEST_CASE(the_ordinal_is_the_position_among_the_hosts_gpus)
 {
 	struct agents agents = {.count = 2, .cpu_nodes = 2};
 
-	(void)state;
 	/* ROCR_VISIBLE_DEVICES=3,1: another order, and fewer, than the host has. */
 	agents.gpu[0] = (struct agent){.kfd_node = 10, .kfd_gpu_id = 1003};
 	agents.gpu[1] = (struct agent){.kfd_node = 3, .kfd_gpu_id = 1001};
@@ -76,11 +69,10 @@ static void the_ordinal_is_the_position_among_the_hosts_gpus(void **state)
 	assert_int_equal(agents.gpu[1].gpu_id, 1);
 }
 
-static void an_old_runtime_is_found_by_its_place_on_the_bus(void **state)
+TEST_CASE(an_old_runtime_is_found_by_its_place_on_the_bus)
 {
 	struct agents agents = {.count = 1, .cpu_nodes = 1};
 
-	(void)state;
 	/* Renumbered: the runtime's node 1 is the host's node 5. */
 	agents.gpu[0] = (struct agent){.kfd_node = 1, .location_id = 0x300, .domain = 1};
 	agents_number(&agents, topology);
@@ -88,21 +80,19 @@ static void an_old_runtime_is_found_by_its_place_on_the_bus(void **state)
 	assert_int_equal(agents.gpu[0].kfd_gpu_id, 1002);
 }
 
-static void a_gpu_that_the_host_does_not_list_counts_from_its_node(void **state)
+TEST_CASE(a_gpu_that_the_host_does_not_list_counts_from_its_node)
 {
 	struct agents agents = {.count = 1, .cpu_nodes = 1};
 
-	(void)state;
 	agents.gpu[0] = (struct agent){.kfd_node = 4, .kfd_gpu_id = 77, .location_id = 0x900};
 	agents_number(&agents, topology);
 	assert_int_equal(agents.gpu[0].gpu_id, 3);
 }
 
-static void without_a_topology_the_node_decides(void **state)
+TEST_CASE(without_a_topology_the_node_decides)
 {
 	struct agents agents = {.count = 2, .cpu_nodes = 1};
 
-	(void)state;
 	agents.gpu[0] = (struct agent){.kfd_node = 1};
 	agents.gpu[1] = (struct agent){.kfd_node = 4};
 	agents_number(&agents, "/nonexistent/topology");
@@ -112,12 +102,5 @@ static void without_a_topology_the_node_decides(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_ordinal_is_the_position_among_the_hosts_gpus),
-		cmocka_unit_test(an_old_runtime_is_found_by_its_place_on_the_bus),
-		cmocka_unit_test(a_gpu_that_the_host_does_not_list_counts_from_its_node),
-		cmocka_unit_test(without_a_topology_the_node_decides),
-	};
-
-	return cmocka_run_group_tests(tests, topology_make, topology_remove);
+	return test_run(topology_make, topology_remove);
 }

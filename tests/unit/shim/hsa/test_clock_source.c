@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <errno.h>
 #include <string.h>
 
 #include "proto/base/clock.h"
 #include "shim/hsa/clock.h"
+#include "tests/lib/test.h"
 
 static uint32_t asked_node;
 
@@ -28,14 +24,13 @@ static int counters_fail(uint32_t node, void *to)
 	return 1;
 }
 
-static void the_thunk_answers_first_and_in_one_reading(void **state)
+TEST_CASE(the_thunk_answers_first_and_in_one_reading)
 {
 	struct agents agents = {.count = 2, .gpu = {{.kfd_node = 3}, {.kfd_node = 7}}};
 	struct clock_source source = {.agents = &agents, .counters = counters_answer, .kfd = -1};
 	uint64_t before = clock_boottime_ns(), realtime = clock_realtime_ns();
 	struct recorder_anchor anchor;
 
-	(void)state;
 	assert_int_equal(clock_source_read(&source, 1, &anchor), 0);
 	assert_int_equal(asked_node, 7);
 	assert_int_equal(anchor.tick, 5007);
@@ -44,13 +39,12 @@ static void the_thunk_answers_first_and_in_one_reading(void **state)
 	assert_int_equal(clock_source_read(&source, 2, &anchor), -EIO);
 }
 
-static void a_clock_that_fails_gives_no_anchor(void **state)
+TEST_CASE(a_clock_that_fails_gives_no_anchor)
 {
 	struct agents agents = {.count = 1};
 	struct clock_source source = {.agents = &agents, .counters = counters_fail, .kfd = -1};
 	struct recorder_anchor anchor;
 
-	(void)state;
 	assert_int_equal(clock_source_read(&source, 0, &anchor), -EIO);
 }
 
@@ -100,9 +94,8 @@ static bool is_taken(hsa_status_t (*info)(hsa_agent_t, hsa_agent_info_t, void *)
 	return is;
 }
 
-static void the_runtimes_tick_is_taken_if_a_second_reading_agrees(void **state)
+TEST_CASE(the_runtimes_tick_is_taken_if_a_second_reading_agrees)
 {
-	(void)state;
 	info_tick = 1000;
 	info_tick_step = 100;
 	assert_true(is_taken(info_answer));
@@ -176,13 +169,12 @@ static hsa_status_t line_convert(hsa_agent_t agent, uint64_t tick, uint64_t *ret
 	return HSA_STATUS_SUCCESS;
 }
 
-static void a_tick_is_found_by_the_runtime_s_conversion_alone(void **state)
+TEST_CASE(a_tick_is_found_by_the_runtime_s_conversion_alone)
 {
 	static const uint64_t starts_ns[] = {2000000, LINE_START_NS, 1000000000000000};
 	struct agents agents = {.count = 1, .gpu = {{.tick_hz = LINE_HZ}}};
 	struct recorder_anchor anchor;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(starts_ns) / sizeof(*starts_ns); i++) {
 		struct clock_source source = {
 			.agents = &agents, .kfd = -1, .convert = line_convert};
@@ -211,13 +203,12 @@ static void a_tick_is_found_by_the_runtime_s_conversion_alone(void **state)
 	}
 }
 
-static void without_any_clock_there_is_no_anchor(void **state)
+TEST_CASE(without_any_clock_there_is_no_anchor)
 {
 	struct agents agents = {.count = 1, .gpu = {{.tick_hz = LINE_HZ}}};
 	struct clock_source source = {.agents = &agents, .kfd = -1, .convert = line_convert};
 	struct recorder_anchor anchor;
 
-	(void)state;
 	line_fails = 1;
 	assert_int_equal(clock_source_read(&source, 0, &anchor), -EIO);
 	line_fails = 2; /* it said yes, and nothing more */
@@ -229,12 +220,11 @@ static void without_any_clock_there_is_no_anchor(void **state)
 	assert_int_equal(clock_source_read(&source, 0, &anchor), -EIO);
 }
 
-static void a_measured_frequency_is_taken_to_its_crystal(void **state)
+TEST_CASE(a_measured_frequency_is_taken_to_its_crystal)
 {
 	struct recorder_anchor first = {.tick = 1000, .boottime_ns = 5000};
 	struct recorder_anchor last = {.tick = 1000 + 100200, .boottime_ns = 5000 + 1000000};
 
-	(void)state;
 	assert_int_equal(clock_source_estimate_hz(&first, &last), 100000000);
 	last.tick = 1000 + 24950;
 	assert_int_equal(clock_source_estimate_hz(&first, &last), 25000000);
@@ -242,18 +232,4 @@ static void a_measured_frequency_is_taken_to_its_crystal(void **state)
 	assert_int_equal(clock_source_estimate_hz(&first, &last), 60000000);
 	assert_int_equal(clock_source_estimate_hz(&last, &last), 0);
 	assert_int_equal(clock_source_estimate_hz(&last, &first), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_thunk_answers_first_and_in_one_reading),
-		cmocka_unit_test(a_clock_that_fails_gives_no_anchor),
-		cmocka_unit_test(the_runtimes_tick_is_taken_if_a_second_reading_agrees),
-		cmocka_unit_test(a_tick_is_found_by_the_runtime_s_conversion_alone),
-		cmocka_unit_test(without_any_clock_there_is_no_anchor),
-		cmocka_unit_test(a_measured_frequency_is_taken_to_its_crystal),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "shim/hsa/host_rings.h"
+#include "tests/lib/test.h"
 
 #define DESCS 5
 
@@ -73,13 +68,12 @@ static hsa_status_t make(
 	return status;
 }
 
-static void rings_are_asked_for_in_host_memory_by_copies(void **state)
+TEST_CASE(rings_are_asked_for_in_host_memory_by_copies)
 {
 	static const uint16_t asked[DESCS] = {
 		0, 0, HSA_LATER_DEVICE_RING | 2, HSA_LATER_DEVICE_RING, 0};
 	struct hsa_later_queue_desc descs[DESCS], before[DESCS], *copies;
 
-	(void)state;
 	descs_fill(descs);
 	memcpy(before, descs, sizeof(before));
 	assert_int_equal(make(descs, &copies), HSA_STATUS_SUCCESS);
@@ -95,22 +89,20 @@ static void rings_are_asked_for_in_host_memory_by_copies(void **state)
 	free(copies);
 }
 
-static void what_asks_for_no_ring_of_a_device_is_left_alone(void **state)
+TEST_CASE(what_asks_for_no_ring_of_a_device_is_left_alone)
 {
 	struct hsa_later_queue_desc descs[DESCS];
 
-	(void)state;
 	descs_fill(descs);
 	descs[1].flags = descs[4].flags = 0;
 	assert_null(host_rings_ask(descs, DESCS));
 	assert_null(host_rings_ask(descs, 0));
 }
 
-static void where_host_memory_is_refused_the_caller_s_own_is_made(void **state)
+TEST_CASE(where_host_memory_is_refused_the_caller_s_own_is_made)
 {
 	struct hsa_later_queue_desc descs[DESCS], *copies;
 
-	(void)state;
 	descs_fill(descs);
 	has_host_memory = false;
 	/* The first one asked for host memory itself: it fails as it would. */
@@ -131,11 +123,10 @@ static void where_host_memory_is_refused_the_caller_s_own_is_made(void **state)
 	free(copies);
 }
 
-static void a_failure_of_the_caller_s_own_is_the_one_it_would_get(void **state)
+TEST_CASE(a_failure_of_the_caller_s_own_is_the_one_it_would_get)
 {
 	struct hsa_later_queue_desc descs[DESCS], *copies;
 
-	(void)state;
 	descs_fill(descs);
 	descs[1].queue_size_bytes = 1;
 	descs[1].queue = &queues[15]; /* what lies there before says nothing */
@@ -146,16 +137,4 @@ static void a_failure_of_the_caller_s_own_is_the_one_it_would_get(void **state)
 	assert_non_null(descs[0].queue);
 	assert_non_null(descs[4].queue);
 	free(copies);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rings_are_asked_for_in_host_memory_by_copies),
-		cmocka_unit_test(what_asks_for_no_ring_of_a_device_is_left_alone),
-		cmocka_unit_test(where_host_memory_is_refused_the_caller_s_own_is_made),
-		cmocka_unit_test(a_failure_of_the_caller_s_own_is_the_one_it_would_get),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <pthread.h>
 
 #include "shim/hsa/ipc.h"
+#include "tests/lib/test.h"
 
 #define HANDLE(i) (0x7f0000000000ull + (i)*128)
 
-static void only_shared_signals_are_found(void **state)
+TEST_CASE(only_shared_signals_are_found)
 {
-	(void)state;
 	assert_false(ipc_has(HANDLE(1)));
 	ipc_add(HANDLE(1));
 	ipc_add(HANDLE(1));
@@ -24,9 +19,8 @@ static void only_shared_signals_are_found(void **state)
 	assert_int_equal(atomic_load(&ipc_signals_known), 0);
 }
 
-static void adding_and_removing_signals_uses_no_entry_up(void **state)
+TEST_CASE(adding_and_removing_signals_uses_no_entry_up)
 {
-	(void)state;
 	for (uint64_t i = 0; i < 100 * IPC_SIGNALS_MAX; i++) {
 		ipc_add(HANDLE(i % 300));
 		assert_true(ipc_has(HANDLE(i % 300)));
@@ -47,12 +41,11 @@ static void *look(void *argument)
 	return NULL;
 }
 
-static void lookups_run_beside_changes(void **state)
+TEST_CASE(lookups_run_beside_changes)
 {
 	uint64_t found = 0;
 	pthread_t thread;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, look, &found), 0);
 	ipc_add(HANDLE(1000));
 	for (uint64_t i = 0; i < 20000; i++) {
@@ -66,23 +59,10 @@ static void lookups_run_beside_changes(void **state)
 }
 
 /* Last: what is full stays so. */
-static void too_many_make_every_signal_untimed(void **state)
+TEST_CASE(too_many_make_every_signal_untimed)
 {
-	(void)state;
 	for (uint64_t i = 0; i < IPC_SIGNALS_MAX; i++)
 		ipc_add(HANDLE(i));
 	for (uint64_t i = 0; i < 2 * IPC_SIGNALS_MAX; i++)
 		assert_true(ipc_has(HANDLE(i)));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_shared_signals_are_found),
-		cmocka_unit_test(adding_and_removing_signals_uses_no_entry_up),
-		cmocka_unit_test(lookups_run_beside_changes),
-		cmocka_unit_test(too_many_make_every_signal_untimed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

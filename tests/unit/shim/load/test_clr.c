@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "shim/load/clr.h"
+#include "tests/lib/test.h"
 
 /* Sizes of HIP's dispatch table, by release. */
 #define TABLE_ROCM6  3800
@@ -18,7 +13,7 @@
 #define TABLE_ROCM71 3976
 #define TABLE_ROCM72 4056
 
-static void a_file_s_name_says_the_release(void **state)
+TEST_CASE(a_file_s_name_says_the_release)
 {
 	static const struct {
 		const char *path;
@@ -39,14 +34,12 @@ static void a_file_s_name_says_the_release(void **state)
 		{"", 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++)
 		assert_int_equal(clr_release_of_file(expected[i].path), expected[i].release);
 }
 
-static void hip_s_table_says_the_release(void **state)
+TEST_CASE(hip_s_table_says_the_release)
 {
-	(void)state;
 	assert_int_equal(clr_release_of_table(3544), 600);
 	assert_int_equal(clr_release_of_table(TABLE_ROCM6), 600);
 	assert_int_equal(clr_release_of_table(TABLE_ROCM6 + 8), CLR_UNKNOWN);
@@ -56,12 +49,11 @@ static void hip_s_table_says_the_release(void **state)
 	assert_int_equal(clr_release_of_table(TABLE_ROCM72 + 8), CLR_UNKNOWN);
 }
 
-static void packets_are_read_back_by_what_was_not_read_and_after_7_2(void **state)
+TEST_CASE(packets_are_read_back_by_what_was_not_read_and_after_7_2)
 {
 	static const unsigned never[] = {502, 600, 604, 702},
 			      may[] = {700, 701, 703, 714, CLR_UNKNOWN};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(never) / sizeof(*never); i++)
 		assert_false(clr_release_reads_back(never[i]));
 	for (size_t i = 0; i < sizeof(may) / sizeof(*may); i++)
@@ -89,9 +81,8 @@ static bool with(const char *name, enum runtime_kind kind)
 	return does;
 }
 
-static void a_file_with_a_number_is_asked_before_the_runtime_below(void **state)
+TEST_CASE(a_file_with_a_number_is_asked_before_the_runtime_below)
 {
-	(void)state;
 	assert_false(with("libamdhip64.so.6.4.60403", RUNTIME_LATER));
 	assert_false(with("libamdhip64.so.7.2.53211", RUNTIME_LATER_FIXED));
 	assert_false(with("libamdhip64.so.7.2.53211", RUNTIME_7_0));
@@ -99,12 +90,11 @@ static void a_file_with_a_number_is_asked_before_the_runtime_below(void **state)
 	assert_true(with("libamdhip64-0a1b2c3d.so.7.1.52802", RUNTIME_6));
 }
 
-static void a_link_leads_to_the_number(void **state)
+TEST_CASE(a_link_leads_to_the_number)
 {
 	const char *name = "libamdhip64.so.9";
 	char path[PATH_MAX];
 
-	(void)state;
 	snprintf(path, sizeof(path), CLR_FOLDER "/%s", name);
 	(void)unlink(path);
 	assert_int_equal(symlink("libamdhip64.so.7.2.53211", path), 0);
@@ -112,23 +102,21 @@ static void a_link_leads_to_the_number(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void of_two_clr_libraries_the_one_that_reads_back_decides(void **state)
+TEST_CASE(of_two_clr_libraries_the_one_that_reads_back_decides)
 {
 	void *library = load("libamdhip64.so.7.2.53211");
 
-	(void)state;
 	assert_false(clr_reads_packets_back(RUNTIME_7_2));
 	assert_true(with("libamdhip64.so.7.14.60850", RUNTIME_7_2));
 	assert_false(clr_reads_packets_back(RUNTIME_7_2));
 	dlclose(library);
 }
 
-static void a_clr_without_a_number_counts_as_the_runtimes_package(void **state)
+TEST_CASE(a_clr_without_a_number_counts_as_the_runtimes_package)
 {
 	static const enum runtime_kind never[] = {RUNTIME_5, RUNTIME_6, RUNTIME_7_2};
 	static const enum runtime_kind may[] = {RUNTIME_7_0, RUNTIME_LATER, RUNTIME_LATER_FIXED};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(never) / sizeof(*never); i++) {
 		assert_false(with("libamdhip64.so", never[i]));
 		assert_false(clr_reads_packets_back(never[i]));
@@ -140,11 +128,10 @@ static void a_clr_without_a_number_counts_as_the_runtimes_package(void **state)
 }
 
 /* The last of the tests: what has registered stays. */
-static void a_registered_table_is_asked_before_the_runtime_below(void **state)
+TEST_CASE(a_registered_table_is_asked_before_the_runtime_below)
 {
 	static uint64_t table[1];
 
-	(void)state;
 	table[0] = TABLE_ROCM72;
 	clr_registered(table);
 	assert_false(with("libamdhip64.so", RUNTIME_LATER));
@@ -152,20 +139,4 @@ static void a_registered_table_is_asked_before_the_runtime_below(void **state)
 	clr_registered(table);
 	assert_true(with("libamdhip64.so", RUNTIME_7_2));
 	assert_false(with("libamdhip64.so.7.2.53211", RUNTIME_7_2));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_file_s_name_says_the_release),
-		cmocka_unit_test(hip_s_table_says_the_release),
-		cmocka_unit_test(packets_are_read_back_by_what_was_not_read_and_after_7_2),
-		cmocka_unit_test(a_file_with_a_number_is_asked_before_the_runtime_below),
-		cmocka_unit_test(a_link_leads_to_the_number),
-		cmocka_unit_test(of_two_clr_libraries_the_one_that_reads_back_decides),
-		cmocka_unit_test(a_clr_without_a_number_counts_as_the_runtimes_package),
-		cmocka_unit_test(a_registered_table_is_asked_before_the_runtime_below),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

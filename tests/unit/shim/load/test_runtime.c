@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include <hsa/hsa.h>
 
 #include "shim/capture/front_ends/intercept.h"
 #include "shim/load/runtime.h"
 #include "shim/capture/front_ends/shadow.h"
+#include "tests/lib/test.h"
 
 static hsa_status_t queue_create_of_another_tool(hsa_agent_t agent, uint32_t size,
 	hsa_queue_type32_t type, void (*callback)(hsa_status_t, hsa_queue_t *, void *), void *data,
@@ -41,12 +37,11 @@ static void table_fill(struct hsa_table *table)
 	HSA_CORE_MEMBERS(FILL)
 }
 
-static void a_tool_before_us_is_seen(void **state)
+TEST_CASE(a_tool_before_us_is_seen)
 {
 	struct hsa_table table;
 	const char *path;
 
-	(void)state;
 	table_fill(&table);
 	assert_int_equal(runtime_tool_before(&table, &path), RUNTIME_TOOL_NONE);
 	assert_string_equal(path, "");
@@ -75,7 +70,7 @@ static const struct hsa_table batches = {.root_major = 3, .ext_bytes = 648, .ext
 static const struct hsa_table descriptors = {.root_major = 3, .ext_bytes = 712, .ext_step = 0x0f};
 static const struct hsa_table to_come = {.root_major = 3, .ext_bytes = 4096, .ext_step = 99};
 
-static void the_tables_say_which_runtime_it_is(void **state)
+TEST_CASE(the_tables_say_which_runtime_it_is)
 {
 	static const struct {
 		const struct hsa_table *table;
@@ -93,7 +88,6 @@ static void the_tables_say_which_runtime_it_is(void **state)
 		{&to_come, RUNTIME_LATER_FIXED, "later than ROCm 7.2 by its tables"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
 		struct runtime_facts facts = {.kind = runtime_kind_of(expected[i].table)};
 		char release[RUNTIME_RELEASE_BYTES];
@@ -107,7 +101,7 @@ static void the_tables_say_which_runtime_it_is(void **state)
 	}
 }
 
-static void the_number_is_in_the_name_or_the_build(void **state)
+TEST_CASE(the_number_is_in_the_name_or_the_build)
 {
 	static const struct {
 		const char *path, *build;
@@ -126,7 +120,6 @@ static void the_number_is_in_the_name_or_the_build(void **state)
 		{"/home/60204/libhsa-runtime64.so.1", "1.18.0-1234567-70201x", 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++)
 		assert_int_equal(
 			runtime_number(expected[i].path, expected[i].build), expected[i].number);
@@ -148,11 +141,10 @@ static void check(const struct runtime_facts *facts, enum front_end_wish wish,
 	assert_int_equal(!ends.why, first != NULL);
 }
 
-static void queues_are_shadowed_on_every_release(void **state)
+TEST_CASE(queues_are_shadowed_on_every_release)
 {
 	static const uint32_t numbers[] = {0, 50203, 60402, 70000, 70203, 71300, 100000};
 
-	(void)state;
 	for (int kind = RUNTIME_5; kind <= RUNTIME_LATER_FIXED; kind++) {
 		for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
 			struct runtime_facts facts = {
@@ -165,7 +157,7 @@ static void queues_are_shadowed_on_every_release(void **state)
 	}
 }
 
-static void queues_are_intercepted_only_where_that_is_known_to_be_safe(void **state)
+TEST_CASE(queues_are_intercepted_only_where_that_is_known_to_be_safe)
 {
 	static const struct {
 		enum runtime_kind kind;
@@ -190,7 +182,6 @@ static void queues_are_intercepted_only_where_that_is_known_to_be_safe(void **st
 		{RUNTIME_LATER_FIXED, 100000, true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
 		struct runtime_facts facts = {.kind = expected[i].kind,
 			.number = expected[i].number,
@@ -204,12 +195,11 @@ static void queues_are_intercepted_only_where_that_is_known_to_be_safe(void **st
 	}
 }
 
-static void no_front_end_has_a_reason_that_says_what_to_set(void **state)
+TEST_CASE(no_front_end_has_a_reason_that_says_what_to_set)
 {
 	struct runtime_facts facts = {.kind = RUNTIME_7_2, .has_intercept = true};
 	struct front_ends ends;
 
-	(void)state;
 	runtime_choose(&facts, FRONT_END_INTERCEPT, &ends);
 	assert_non_null(strstr(ends.why, "RTL_FRONT_END=shadow"));
 	assert_false(ends.is_asked_for);
@@ -221,12 +211,11 @@ static void no_front_end_has_a_reason_that_says_what_to_set(void **state)
 	assert_non_null(ends.why);
 }
 
-static void beside_another_tool_only_what_is_safe(void **state)
+TEST_CASE(beside_another_tool_only_what_is_safe)
 {
 	struct runtime_facts facts = {.kind = RUNTIME_6, .has_intercept = true};
 	struct front_ends ends;
 
-	(void)state;
 	facts.tool = RUNTIME_TOOL_CREATES;
 	runtime_choose(&facts, FRONT_END_AUTO, &ends);
 	assert_ptr_equal(ends.first, SHADOW);
@@ -240,7 +229,7 @@ static void beside_another_tool_only_what_is_safe(void **state)
 	}
 }
 
-static void packets_are_left_alone_where_that_is_known(void **state)
+TEST_CASE(packets_are_left_alone_where_that_is_known)
 {
 	static const struct {
 		enum runtime_kind kind;
@@ -256,26 +245,9 @@ static void packets_are_left_alone_where_that_is_known(void **state)
 		{RUNTIME_6, RUNTIME_TOOL_SUBMITS, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
 		struct runtime_facts facts = {.kind = expected[i].kind, .tool = expected[i].tool};
 
 		assert_int_equal(runtime_leaves_packets_alone(&facts), expected[i].is);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_tool_before_us_is_seen),
-		cmocka_unit_test(the_tables_say_which_runtime_it_is),
-		cmocka_unit_test(the_number_is_in_the_name_or_the_build),
-		cmocka_unit_test(queues_are_shadowed_on_every_release),
-		cmocka_unit_test(queues_are_intercepted_only_where_that_is_known_to_be_safe),
-		cmocka_unit_test(no_front_end_has_a_reason_that_says_what_to_set),
-		cmocka_unit_test(beside_another_tool_only_what_is_safe),
-		cmocka_unit_test(packets_are_left_alone_where_that_is_known),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,6 @@
  * The shim's connection against a collector in the same thread: each takes its turn, so every
  * order of events is chosen here.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -24,6 +19,7 @@
 #include "shim/send/connect.h"
 #include "shim/send/hello.h"
 #include "shim/record/strings.h"
+#include "tests/lib/test.h"
 #include "tests/shim/collector.h"
 
 #define DEADLINE_NS 300000000000ull
@@ -201,9 +197,10 @@ static void stored_check(const struct fixture *f, uint64_t frames)
 		assert_int_equal(process->markers[i].id, i + 1);
 }
 
-static void greets_with_what_it_is_and_its_recorder(void **state)
+#define CASE(claim) TEST_CASE_WITH(claim, fixture_setup, fixture_teardown, struct fixture *f)
+
+CASE(greets_with_what_it_is_and_its_recorder)
 {
-	struct fixture *f = *state;
 	struct test_process *process;
 	struct stat stat;
 
@@ -217,10 +214,8 @@ static void greets_with_what_it_is_and_its_recorder(void **state)
 	assert_int_equal(stat.st_size, f->recorder.bytes);
 }
 
-static void sends_frames_in_order_and_frees_what_is_acknowledged(void **state)
+CASE(sends_frames_in_order_and_frees_what_is_acknowledged)
 {
-	struct fixture *f = *state;
-
 	connect_to_collector(f);
 	for (int i = 0; i < 100; i++)
 		frame_publish(f);
@@ -231,9 +226,8 @@ static void sends_frames_in_order_and_frees_what_is_acknowledged(void **state)
 }
 
 /* More than a socket takes at once: megabytes of definitions, and every cell full of frames. */
-static void partial_writes_never_mix_frames(void **state)
+CASE(partial_writes_never_mix_frames)
 {
-	struct fixture *f = *state;
 	static char text[SYMBOL_BYTES_MAX];
 	int small = 4096;
 	struct strings strings;
@@ -258,10 +252,8 @@ static void partial_writes_never_mix_frames(void **state)
 	strings_done(&strings);
 }
 
-static void after_a_hang_up_it_sends_again_what_was_not_stored(void **state)
+CASE(after_a_hang_up_it_sends_again_what_was_not_stored)
 {
-	struct fixture *f = *state;
-
 	f->collector.is_silent = true;
 	connect_to_collector(f);
 	for (int i = 0; i < 10; i++)
@@ -285,9 +277,8 @@ static void after_a_hang_up_it_sends_again_what_was_not_stored(void **state)
 	assert_int_equal(atomic_load(&f->recorder.header->process[RTL_P_connects]), 2);
 }
 
-static void tries_at_once_then_ever_more_rarely_and_for_ever(void **state)
+CASE(tries_at_once_then_ever_more_rarely_and_for_ever)
 {
-	struct fixture *f = *state;
 	uint64_t last_ns, gap_ns = 0;
 
 	conn_step(&f->conn, f->now_ns);
@@ -317,9 +308,8 @@ static void tries_at_once_then_ever_more_rarely_and_for_ever(void **state)
 }
 
 /* Whenever in the first second a collector comes back: it is found a quarter of that time later. */
-static void a_collector_is_found_within_a_quarter_of_its_outage(void **state)
+CASE(a_collector_is_found_within_a_quarter_of_its_outage)
 {
-	struct fixture *f = *state;
 	uint64_t start_ns = f->now_ns;
 
 	conn_step(&f->conn, f->now_ns);
@@ -334,10 +324,8 @@ static void a_collector_is_found_within_a_quarter_of_its_outage(void **state)
 	}
 }
 
-static void a_collector_that_stored_something_is_looked_for_at_once(void **state)
+CASE(a_collector_that_stored_something_is_looked_for_at_once)
 {
-	struct fixture *f = *state;
-
 	/* Each life of it ends before the shim would call the connection lasting. */
 	for (int i = 1; i <= 100; i++) {
 		frame_publish(f);
@@ -352,9 +340,8 @@ static void a_collector_that_stored_something_is_looked_for_at_once(void **state
 	stored_check(f, 100);
 }
 
-static void an_ack_beyond_what_was_sent_ends_the_connection(void **state)
+CASE(an_ack_beyond_what_was_sent_ends_the_connection)
 {
-	struct fixture *f = *state;
 	Rtl__Ack ack = RTL__ACK__INIT;
 	Rtl__Frame frame = RTL__FRAME__INIT;
 
@@ -369,14 +356,13 @@ static void an_ack_beyond_what_was_sent_ends_the_connection(void **state)
 	assert_int_equal(recorder_unacked(&f->recorder), 0);
 }
 
-static void garbage_ends_the_connection_and_no_more(void **state)
+CASE(garbage_ends_the_connection_and_no_more)
 {
 	static const uint8_t garbage[][8] = {
 		{0xff, 0xff, 0xff, 0x7f, 1, 2, 3, 4}, /* a length past any limit */
 		{0, 0, 0, 0, 0, 0, 0, 0},	      /* none */
 		{4, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}, /* no message */
 	};
-	struct fixture *f = *state;
 
 	for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++) {
 		f->now_ns += RECONNECT_NS_MAX;
@@ -431,18 +417,14 @@ static void refuse(struct fixture *f, const char *text)
 	assert_int_equal(f->conn.state, CONN_AWAY);
 }
 
-static void a_refusal_may_be_empty(void **state)
+CASE(a_refusal_may_be_empty)
 {
-	struct fixture *f = *state;
-
 	refuse(f, "");
 	assert_int_equal(atomic_load(&f->recorder.header->process[RTL_P_refused]), 1);
 }
 
-static void a_refusal_is_counted_and_slows_it_down(void **state)
+CASE(a_refusal_is_counted_and_slows_it_down)
 {
-	struct fixture *f = *state;
-
 	refuse(f, "not you\x1b[31m");
 	assert_true(f->conn.next_try_ns - f->now_ns >= RECONNECT_NS_MAX);
 
@@ -467,10 +449,8 @@ static void a_refusal_is_counted_and_slows_it_down(void **state)
 	assert_true(f->conn.next_try_ns - f->now_ns < RECONNECT_NS_MAX);
 }
 
-static void at_the_end_the_shim_reconnects_at_once_and_once(void **state)
+CASE(at_the_end_the_shim_reconnects_at_once_and_once)
 {
-	struct fixture *f = *state;
-
 	/* It is told of the end before it has noticed the loss. */
 	lose_collector(f);
 	conn_hurry(&f->conn);
@@ -490,10 +470,8 @@ static void at_the_end_the_shim_reconnects_at_once_and_once(void **state)
 	assert_false(has_shim_connected(f));
 }
 
-static void a_collector_that_is_gone_is_not_waited_for_at_the_end(void **state)
+CASE(a_collector_that_is_gone_is_not_waited_for_at_the_end)
 {
-	struct fixture *f = *state;
-
 	lose_collector(f);
 	conn_step(&f->conn, f->now_ns);
 	conn_hurry(&f->conn);
@@ -503,9 +481,8 @@ static void a_collector_that_is_gone_is_not_waited_for_at_the_end(void **state)
 }
 
 /* As many connections wait as one listener allows: the collector has much to do. */
-static void at_the_end_a_busy_collector_is_waited_for(void **state)
+CASE(at_the_end_a_busy_collector_is_waited_for)
 {
-	struct fixture *f = *state;
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int waiting[2];
 
@@ -533,10 +510,8 @@ static void at_the_end_a_busy_collector_is_waited_for(void **state)
 		close(waiting[i]);
 }
 
-static void says_bye_after_the_last_frame(void **state)
+CASE(says_bye_after_the_last_frame)
 {
-	struct fixture *f = *state;
-
 	connect_to_collector(f);
 	for (int i = 0; i < 5; i++)
 		frame_publish(f);
@@ -546,9 +521,8 @@ static void says_bye_after_the_last_frame(void **state)
 	assert_false(conn_is_busy(&f->conn));
 }
 
-static void trusts_itself_root_and_user_rtl_only(void **state)
+CASE(trusts_itself_root_and_user_rtl_only)
 {
-	struct fixture *f = *state;
 	FILE *file = fopen(f->path, "w");
 
 	fputs("root:x:0:0::/:/bin/sh\nnotrtl:x:77:77::/:\nrtl:x:4711:4711::/:\nrtlx:x:78:78::/:\n",
@@ -563,9 +537,8 @@ static void trusts_itself_root_and_user_rtl_only(void **state)
 }
 
 /* The service's user is one of the last that come to a node. */
-static void trusts_the_user_rtl_behind_any_number_of_users(void **state)
+CASE(trusts_the_user_rtl_behind_any_number_of_users)
 {
-	struct fixture *f = *state;
 	FILE *file = fopen(f->path, "w");
 
 	for (unsigned uid = 10000; uid < 30000; uid++)
@@ -576,11 +549,8 @@ static void trusts_the_user_rtl_behind_any_number_of_users(void **state)
 	assert_false(dial_trusts(29999, f->path));
 }
 
-static void descriptor_that_the_program_takes_in_the_middle_of_a_step_is_no_collector_s_fault(
-	void **state)
+CASE(descriptor_that_the_program_takes_in_the_middle_of_a_step_is_no_collector_s_fault)
 {
-	struct fixture *f = *state;
-
 	collector_listen(f);
 	conn_step(&f->conn, f->now_ns);
 	assert_int_equal(f->conn.state, CONN_GREETING);
@@ -592,31 +562,4 @@ static void descriptor_that_the_program_takes_in_the_middle_of_a_step_is_no_coll
 	/* What is the program's stays open. */
 	assert_int_equal(close(taken), 0);
 	taken = -1;
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(descriptor_that_the_program_takes_in_the_middle_of_a_step_is_no_collector_s_fault),
-		TEST(greets_with_what_it_is_and_its_recorder),
-		TEST(sends_frames_in_order_and_frees_what_is_acknowledged),
-		TEST(partial_writes_never_mix_frames),
-		TEST(after_a_hang_up_it_sends_again_what_was_not_stored),
-		TEST(tries_at_once_then_ever_more_rarely_and_for_ever),
-		TEST(a_collector_is_found_within_a_quarter_of_its_outage),
-		TEST(a_collector_that_stored_something_is_looked_for_at_once),
-		TEST(an_ack_beyond_what_was_sent_ends_the_connection),
-		TEST(garbage_ends_the_connection_and_no_more),
-		TEST(a_refusal_may_be_empty),
-		TEST(a_refusal_is_counted_and_slows_it_down),
-		TEST(at_the_end_the_shim_reconnects_at_once_and_once),
-		TEST(a_collector_that_is_gone_is_not_waited_for_at_the_end),
-		TEST(at_the_end_a_busy_collector_is_waited_for),
-		TEST(says_bye_after_the_last_frame),
-		TEST(trusts_itself_root_and_user_rtl_only),
-		TEST(trusts_the_user_rtl_behind_any_number_of_users),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

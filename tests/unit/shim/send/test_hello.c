@@ -3,11 +3,6 @@
  * What the shim says of itself and of its counters: hello.c and telemetry.c, read back as the
  * collector reads them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +10,7 @@
 #include "proto/wire/msg.h"
 #include "shim/send/hello.h"
 #include "shim/record/telemetry.h"
+#include "tests/lib/test.h"
 
 static struct msg_arena arena;
 static struct identity identity;
@@ -65,12 +61,13 @@ static const Rtl__Hello *hello_read(size_t *ret_bytes)
 	return unpacked->hello;
 }
 
-static void what_is_unknown_is_absent(void **state)
+#define CASE(claim) TEST_CASE_BETWEEN(claim, setup, teardown)
+
+CASE(what_is_unknown_is_absent)
 {
 	const Rtl__Hello *hello;
 	size_t bytes;
 
-	(void)state;
 	hello = hello_read(&bytes);
 	assert_false(hello->has_rank);
 	assert_false(hello->has_local_rank);
@@ -84,12 +81,11 @@ static void what_is_unknown_is_absent(void **state)
 	assert_int_equal(hello->rank, 0);
 }
 
-static void the_largest_node_fits(void **state)
+CASE(the_largest_node_fits)
 {
 	const Rtl__Hello *hello;
 	size_t bytes;
 
-	(void)state;
 	memset(identity.command, 'c', sizeof(identity.command) - 1);
 	memset(identity.exe, 'e', sizeof(identity.exe) - 1);
 	memset(identity.host, 'h', sizeof(identity.host) - 1);
@@ -147,11 +143,10 @@ static struct counts telemetry_read(bool is_whole)
 	return counts;
 }
 
-static void only_what_changed_is_sent_and_all_of_it_to_a_new_collector(void **state)
+CASE(only_what_changed_is_sent_and_all_of_it_to_a_new_collector)
 {
 	struct counts counts;
 
-	(void)state;
 	atomic_store(&recorder.header->queues_used, 3);
 	recorder_count_queue(&recorder.queues[1], RTL_Q_dispatched, 7);
 	recorder_anchor_add(&recorder, 0, &(struct recorder_anchor){11, 22, 33, 44});
@@ -170,8 +165,7 @@ static void only_what_changed_is_sent_and_all_of_it_to_a_new_collector(void **st
 	assert_int_equal(telemetry_read(false).queues, 1);
 
 	for (uint64_t i = 0; i < 40; i++)
-		recorder_anchor_add(
-			&recorder, 0, &(struct recorder_anchor){100 + i, 1, 1, 1});
+		recorder_anchor_add(&recorder, 0, &(struct recorder_anchor){100 + i, 1, 1, 1});
 	counts = telemetry_read(false);
 	assert_int_equal(counts.anchors, RECORDER_ANCHORS);
 	assert_int_equal(counts.last_tick, 139);
@@ -180,11 +174,10 @@ static void only_what_changed_is_sent_and_all_of_it_to_a_new_collector(void **st
 	assert_int_equal(counts.queues, 3);
 }
 
-static void every_queue_with_its_largest_numbers_fits(void **state)
+CASE(every_queue_with_its_largest_numbers_fits)
 {
 	struct counts counts;
 
-	(void)state;
 	atomic_store(&recorder.header->queues_used, RECORDER_QUEUES);
 	for (uint32_t q = 0; q < RECORDER_QUEUES; q++)
 		for (int i = 0; i < RTL_Q_COUNT; i++)
@@ -197,17 +190,4 @@ static void every_queue_with_its_largest_numbers_fits(void **state)
 	counts = telemetry_read(true);
 	assert_int_equal(counts.queues, RECORDER_QUEUES);
 	assert_int_equal(counts.anchors, RECORDER_GPUS * RECORDER_ANCHORS);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(what_is_unknown_is_absent),
-		TEST(the_largest_node_fits),
-		TEST(only_what_changed_is_sent_and_all_of_it_to_a_new_collector),
-		TEST(every_queue_with_its_largest_numbers_fits),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

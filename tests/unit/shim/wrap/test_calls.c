@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/events/calls.h"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
 #include <stdatomic.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "proto/names/collectives.h"
 #include "shim/base/process/communicators.h"
@@ -16,6 +11,7 @@
 #include "shim/wrap/graph_launches.h"
 #include "shim/wrap/rccl_groups.h"
 #include "shim/base/thread.h"
+#include "tests/lib/test.h"
 
 static jmp_buf out;
 
@@ -38,7 +34,7 @@ static void end_call(struct call_frame *frame, uint32_t api)
 	rtl_call_end(frame, &end);
 }
 
-static void calls_nest(void **state)
+TEST_CASE(calls_nest)
 {
 	struct call_frame outer;
 	struct {
@@ -47,7 +43,6 @@ static void calls_nest(void **state)
 	struct call_frame *first = &outer, *second = &callee.inner;
 	uint64_t outer_id;
 
-	(void)state;
 	if ((uintptr_t)first < (uintptr_t)second) {
 		struct call_frame *swap = first;
 
@@ -95,12 +90,11 @@ static __attribute__((noinline)) void leave_by_longjmp(unsigned depth)
 	end_call(&frame, 9);
 }
 
-static void calls_left_by_longjmp_do_not_become_parents_of_later_calls(void **state)
+TEST_CASE(calls_left_by_longjmp_do_not_become_parents_of_later_calls)
 {
 	struct call_frame outer;
 	uint64_t id;
 
-	(void)state;
 	/* With nothing around: the next call has no parent. */
 	if (!setjmp(out))
 		leave_by_longjmp(3);
@@ -127,18 +121,16 @@ static __attribute__((noinline)) void go_deep(unsigned depth)
 	assert_int_equal(thread_state()->call, before);
 }
 
-static void calls_deeper_than_the_tracked_depth_leave_no_parent(void **state)
+TEST_CASE(calls_deeper_than_the_tracked_depth_leave_no_parent)
 {
-	(void)state;
 	go_deep(40);
 	assert_int_equal(thread_state()->call, 0);
 }
 
-static void a_forked_child_is_in_no_call(void **state)
+TEST_CASE(a_forked_child_is_in_no_call)
 {
 	struct call_frame frame;
 
-	(void)state;
 	rtl_call_begin(&frame);
 	calls_forget();
 	assert_int_equal(thread_state()->call, 0);
@@ -147,12 +139,11 @@ static void a_forked_child_is_in_no_call(void **state)
 	assert_int_equal(thread_state()->call, 0);
 }
 
-static void communicators_are_known_by_handle(void **state)
+TEST_CASE(communicators_are_known_by_handle)
 {
 	struct communicator known = {.identity = 77, .rank = 3, .size = 8};
 	static int handle[4000];
 
-	(void)state;
 	assert_int_equal(communicators_find(&handle[0]).rank, COLLECTIVE_NO_RANK);
 	assert_int_equal(communicators_next(&handle[0]), COLLECTIVE_NO_SEQ);
 	communicators_add(&handle[0], &known);
@@ -186,12 +177,11 @@ static void communicators_are_known_by_handle(void **state)
 	assert_int_equal(communicators_find(&handle[7]).rank, 3);
 }
 
-static void identities_are_the_same_on_all_ranks(void **state)
+TEST_CASE(identities_are_the_same_on_all_ranks)
 {
 	char id[128] = "unique";
 	uint64_t parent = communicator_identity(id, sizeof(id));
 
-	(void)state;
 	assert_int_equal(parent, communicator_identity(id, sizeof(id)));
 	assert_true(parent > 0 && parent <= INT64_MAX);
 	id[127] = 1;
@@ -205,14 +195,13 @@ static void identities_are_the_same_on_all_ranks(void **state)
 	assert_int_equal(rccl_identity_of_split(COLLECTIVE_NO_COMM, 0, 2), COLLECTIVE_NO_COMM);
 }
 
-static void groups_know_their_end(void **state)
+TEST_CASE(groups_know_their_end)
 {
 	struct communicator known = {.identity = 5, .rank = 1, .size = 2};
 	static int object;
 	void *comm = NULL;
 	uint64_t end;
 
-	(void)state;
 	assert_int_equal(rccl_group_end(), 0);
 	assert_false(rccl_group_defer(&comm, &known));
 	rccl_group_enter();
@@ -234,13 +223,12 @@ static void groups_know_their_end(void **state)
 }
 
 /* A group that begins while nothing is recorded promises nothing, and its end is no record. */
-static void groups_of_a_closed_gate_are_none(void **state)
+TEST_CASE(groups_of_a_closed_gate_are_none)
 {
 	struct event_ring ring;
 	struct call_frame frame;
 	uint64_t made;
 
-	(void)state;
 	assert_true(events_early(RECORDER_RING_CALLS, &ring));
 	made = event_ring_tail(&ring);
 	gate_pause();
@@ -256,9 +244,8 @@ static void groups_of_a_closed_gate_are_none(void **state)
 	rccl_group_leave();
 }
 
-static void graphs_count_their_launches(void **state)
+TEST_CASE(graphs_count_their_launches)
 {
-	(void)state;
 	assert_int_equal(graph_launches_next((void *)0x1000), 0);
 	assert_int_equal(graph_launches_next((void *)0x1000), 1);
 	assert_int_equal(graph_launches_next((void *)0x2000), 0);
@@ -266,21 +253,4 @@ static void graphs_count_their_launches(void **state)
 	assert_int_equal(graph_launches_next((void *)0x1000), 0);
 	assert_int_equal(graph_launches_next((void *)0x2000), 1);
 	assert_int_equal(graph_launches_next(NULL), GRAPH_LAUNCH_UNKNOWN);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(calls_nest),
-		cmocka_unit_test(calls_left_by_longjmp_do_not_become_parents_of_later_calls),
-		cmocka_unit_test(calls_deeper_than_the_tracked_depth_leave_no_parent),
-		cmocka_unit_test(a_forked_child_is_in_no_call),
-		cmocka_unit_test(communicators_are_known_by_handle),
-		cmocka_unit_test(identities_are_the_same_on_all_ranks),
-		cmocka_unit_test(groups_know_their_end),
-		cmocka_unit_test(groups_of_a_closed_gate_are_none),
-		cmocka_unit_test(graphs_count_their_launches),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

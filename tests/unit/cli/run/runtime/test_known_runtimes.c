@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* What is known of runtimes before a job starts: the libraries of packages, and runtimes that fail
  * programs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/run/runtime/runtime.h"
+#include "tests/lib/test.h"
 
-static void libraries_are_known_with_a_version_a_hash_or_neither(void **state)
+TEST_CASE(libraries_are_known_with_a_version_a_hash_or_neither)
 {
 	static const struct {
 		const char *file;
@@ -36,7 +30,6 @@ static void libraries_are_known_with_a_version_a_hash_or_neither(void **state)
 		{"libhip64.so", LIBRARY_COUNT},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (package_library_of(names[i].file) != names[i].library)
 			fail_msg("%s is %d", names[i].file, package_library_of(names[i].file));
@@ -60,23 +53,11 @@ static int known(unsigned root, unsigned bytes, unsigned step)
 	return found != NULL;
 }
 
-static void runtimes_whose_intercept_queue_ends_programs_are_named_and_others_are_not(void **state)
+TEST_CASE(runtimes_whose_intercept_queue_ends_programs_are_named_and_others_are_not)
 {
-	(void)state;
 	assert_int_equal(known(1, 400, 0), 1); /* 5.2.3 */
 	assert_int_equal(known(3, 592, 5), 0); /* 6.4 */
 	assert_int_equal(known(3, 608, 7), 0); /* 7.0 */
 	assert_int_equal(known(3, 624, 8), 1); /* 7.2.4 */
 	assert_int_equal(known(3, 640, 9), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(libraries_are_known_with_a_version_a_hash_or_neither),
-		cmocka_unit_test(
-			runtimes_whose_intercept_queue_ends_programs_are_named_and_others_are_not),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

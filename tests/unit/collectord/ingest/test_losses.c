@@ -34,9 +34,9 @@ static const char *known(const char *text)
 	return strcmp(text, reason) ? NULL : reason;
 }
 
-static void open_world(struct world *w, void **state)
+static void open_world(struct world *w, struct harness *h)
 {
-	*w = (struct world){.h = *state};
+	*w = (struct world){.h = h};
 	harness_open(w->h);
 	harness_close(w->h);
 	msg_arena_init(&w->arena, 1 << 20);
@@ -68,14 +68,14 @@ static void save(struct world *w)
 
 static int64_t number(struct world *w, const char *sql)
 {
-	return harness_number(w->h->path, sql);
+	return sql_number(w->h->path, sql);
 }
 
-static void what_adjoins_is_one_interval(void **state)
+STORE_CASE(what_adjoins_is_one_interval)
 {
 	struct world w;
 
-	open_world(&w, state);
+	open_world(&w, h);
 	note(&w, 5, 10, 11);
 	note(&w, 5, 11, 12); /* nothing new */
 	note(&w, 9, 12, 13); /* no further away than LOSS_JOIN_NS */
@@ -83,25 +83,23 @@ static void what_adjoins_is_one_interval(void **state)
 	assert_int_equal(number(&w, INTERVALS), 1);
 	note(&w, 10, 20, 21);
 	save(&w);
-	assert_string_equal(
-		harness_text(w.h->path,
-			"SELECT group_concat(printf('%d %d %d-%d %d-%d', queueId, count, "
-			"from_ns / 1000000000, to_ns / 1000000000, first_seq, last_seq)) "
-			"FROM rtl_loss_interval"),
+	assert_text(w.h->path,
+		"SELECT group_concat(printf('%d %d %d-%d %d-%d', queueId, count, from_ns / "
+		"1000000000, to_ns / 1000000000, first_seq, last_seq)) FROM rtl_loss_interval",
 		"4 9 10-13 10-13,4 1 20-21 20-21");
-	assert_string_equal(
-		harness_text(w.h->path, "SELECT printf('%d %d-%d', count, from_ns / 1000000000, "
-					"to_ns / 1000000000) FROM rtl_loss"),
+	assert_text(w.h->path,
+		"SELECT printf('%d %d-%d', count, from_ns / 1000000000, to_ns / 1000000000) FROM "
+		"rtl_loss",
 		"10 10-21");
 	close_world(&w);
 }
 
-static void too_many_become_few_and_lose_nothing(void **state)
+STORE_CASE(too_many_become_few_and_lose_nothing)
 {
 	struct world w;
 	uint64_t total = 0;
 
-	open_world(&w, state);
+	open_world(&w, h);
 	for (uint64_t i = 0; i < 100; i++) {
 		total += i + 1;
 		note(&w, total, 100 * (i + 1) + i % 7, 100 * (i + 1) + 10);
@@ -124,11 +122,11 @@ static void too_many_become_few_and_lose_nothing(void **state)
 	close_world(&w);
 }
 
-static void what_was_saved_is_read_back(void **state)
+STORE_CASE(what_was_saved_is_read_back)
 {
 	struct world w;
 
-	open_world(&w, state);
+	open_world(&w, h);
 	note(&w, 5, 10, 11);
 	note(&w, 6, 20, 21);
 	save(&w);
@@ -159,9 +157,8 @@ static void send_counters(
 	harness_wait(h, STORE_FLUSHED);
 }
 
-static void increments_lie_between_two_readings(void **state)
+STORE_CASE(increments_lie_between_two_readings)
 {
-	struct harness *h = *state;
 	uint64_t now_ns = clock_boottime_ns();
 	char sql[256];
 
@@ -172,35 +169,33 @@ static void increments_lie_between_two_readings(void **state)
 	send_counters(h, now_ns, 49, 200, 7);
 	send_counters(h, now_ns, 30, 300, 7);
 	send_counters(h, now_ns, 29, 400, 9);
-	assert_int_equal(harness_number(h->path, INTERVALS), 2);
+	assert_number(h->path, INTERVALS, 2);
 	snprintf(sql, sizeof(sql),
 		"SELECT group_concat(printf('%%d %%d %%d-%%d r%%dg%%dq%%d', (%llu - from_ns) / "
 		"1000000000, count, first_seq, last_seq, rank, gpuId, queueId)) "
 		"FROM rtl_loss_interval",
 		(unsigned long long)now_ns);
-	assert_string_equal(harness_text(h->path, sql), "50 7 99-199 r0g3q0,30 2 299-399 r0g3q0");
+	assert_text(h->path, sql, "50 7 99-199 r0g3q0,30 2 299-399 r0g3q0");
 	/* A new collector goes on where this one was. */
 	store_free(h->store);
 	assert_int_equal(store_new(&(struct store_config){0}, &h->store), 0);
 	harness_open_session(h, STORE_RESUME);
 	harness_open_process(h, 1, 0);
 	send_counters(h, now_ns, 10, 400, 9);
-	assert_int_equal(harness_number(h->path, INTERVALS), 2);
+	assert_number(h->path, INTERVALS, 2);
 	send_counters(h, now_ns, 8, 500, 10);
-	assert_int_equal(harness_number(h->path, INTERVALS), 3);
+	assert_number(h->path, INTERVALS, 3);
 	harness_close(h);
-	assert_int_equal(
-		harness_number(h->path, "SELECT sum(count) FROM rtl_loss_interval WHERE reason = "
-					"'dropped_recorder_full'"),
+	assert_number(h->path,
+		"SELECT sum(count) FROM rtl_loss_interval WHERE reason = 'dropped_recorder_full'",
 		10);
 	assert_non_null(strstr(h->answer.text, "10 dropped (recorder_full 10: rank 0 queue 0, "));
 	harness_check_books(h->path);
 }
 
 /* As schema 8 left it, in the middle of a session that goes on. */
-static void losses_of_before_are_kept(void **state)
+STORE_CASE(losses_of_before_are_kept)
 {
-	struct harness *h = *state;
 	sqlite3 *db;
 
 	harness_open(h);
@@ -251,27 +246,10 @@ static void losses_of_before_are_kept(void **state)
 	harness_open_process(h, 1, 0);
 	send_counters(h, clock_boottime_ns(), 0, 200, 8);
 	harness_close(h);
-	assert_int_equal(harness_number(h->path, "SELECT count FROM rtl_loss WHERE reason = "
-						 "'dropped_recorder_full'"),
-		8);
-	assert_string_equal(
-		harness_text(h->path, "SELECT count || ' ' || from_ns || ' ' || "
-				      "coalesce(queueId, 'none') FROM rtl_loss_interval "
-				      "WHERE reason = 'untimed_early'"),
+	assert_number(
+		h->path, "SELECT count FROM rtl_loss WHERE reason = 'dropped_recorder_full'", 8);
+	assert_text(h->path,
+		"SELECT count || ' ' || from_ns || ' ' || coalesce(queueId, 'none') FROM "
+		"rtl_loss_interval WHERE reason = 'untimed_early'",
 		"3 5 none");
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, harness_setup, harness_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(what_adjoins_is_one_interval),
-		TEST(too_many_become_few_and_lose_nothing),
-		TEST(what_was_saved_is_read_back),
-		TEST(increments_lie_between_two_readings),
-		TEST(losses_of_before_are_kept),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

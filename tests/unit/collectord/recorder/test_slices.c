@@ -84,9 +84,8 @@ static void commit(struct bench *b)
 	assert_int_equal(writer_commit(b->writer), 0);
 }
 
-static void a_slice_is_bounded_and_the_sum_exact(void **state)
+STORE_CASE(a_slice_is_bounded_and_the_sum_exact)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(7);
 	int fd = hand_recorder_memfd_slots(r, SLOTS);
 	struct drain *drain;
@@ -105,14 +104,13 @@ static void a_slice_is_bounded_and_the_sum_exact(void **state)
 	/* All of it. */
 	assert_in_range(drain_all(&b, fd, false), SLOTS / DRAIN_SLICE_RECORDS, UINT32_MAX);
 	commit(&b);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), SLOTS);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", SLOTS);
 	bench_close(&b);
 }
 
 /* All that a living process may have in flight is copied before anything of it is stored. */
-static void slots_of_a_live_process_are_copied_in_slices(void **state)
+STORE_CASE(slots_of_a_live_process_are_copied_in_slices)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(7);
 	struct recorder_slot *slots = calloc(RECORDER_SLOTS, sizeof(*slots));
 	struct bench b;
@@ -131,15 +129,14 @@ static void slots_of_a_live_process_are_copied_in_slices(void **state)
 	bench_open(&b, h);
 	assert_in_range(drain_all(&b, fd, true), RECORDER_SLOTS / LOOKS, UINT32_MAX);
 	commit(&b);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_outstanding"), 1);
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rocpd_op"), 1);
-	assert_int_equal(
-		harness_number(h->path, "SELECT count FROM rtl_loss WHERE reason = 'corrupt_slot'"),
-		1);
+	assert_number(h->path, "SELECT count(*) FROM rtl_outstanding", 1);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op", 1);
+	assert_number(h->path, "SELECT count FROM rtl_loss WHERE reason = 'corrupt_slot'", 1);
 	bench_close(&b);
 }
 
-/* Frame 2 is whole, and was not published when its process was looked at; what it names is unknown. */
+/* Frame 2 is whole, and was not published when its process was looked at; what it names is unknown.
+ */
 static int64_t drain_two_frames(struct harness *h, bool is_alive, int64_t *ret_corrupt)
 {
 	struct hand_recorder *r = hand_recorder_new(7);
@@ -161,28 +158,28 @@ static int64_t drain_two_frames(struct harness *h, bool is_alive, int64_t *ret_c
 	bench_open(&b, h);
 	(void)drain_all(&b, fd, is_alive);
 	commit(&b);
-	rows = harness_number(h->path, "SELECT count(*) FROM rocpd_op");
-	assert_int_equal(harness_number(h->path, "SELECT count(*) FROM rtl_outstanding"), 3);
-	*ret_corrupt = harness_number(
-		h->path, "SELECT coalesce(sum(count), 0) FROM rtl_loss WHERE reason LIKE 'corrupt%'");
+	rows = sql_number(h->path, "SELECT count(*) FROM rocpd_op");
+	assert_number(h->path, "SELECT count(*) FROM rtl_outstanding", 3);
+	*ret_corrupt = sql_number(h->path,
+		"SELECT coalesce(sum(count), 0) FROM rtl_loss WHERE reason LIKE 'corrupt%'");
 	bench_close(&b);
 	return rows;
 }
 
-static void what_is_published_meanwhile_is_in_flight(void **state)
+STORE_CASE(what_is_published_meanwhile_is_in_flight)
 {
 	int64_t corrupt;
 
-	assert_int_equal(drain_two_frames(*state, true, &corrupt), 4);
+	assert_int_equal(drain_two_frames(h, true, &corrupt), 4);
 	assert_int_equal(corrupt, 0);
 }
 
 /* Nothing comes later there: a frame that cannot be read is said to be one. */
-static void what_the_dead_did_not_publish_is_looked_at(void **state)
+STORE_CASE(what_the_dead_did_not_publish_is_looked_at)
 {
 	int64_t corrupt;
 
-	assert_int_equal(drain_two_frames(*state, false, &corrupt), 4);
+	assert_int_equal(drain_two_frames(h, false, &corrupt), 4);
 	assert_int_equal(corrupt, 1);
 }
 
@@ -223,20 +220,21 @@ static void check_ring(struct harness *h, bool is_alive)
 	assert_in_range(
 		drain_all(&b, fd, is_alive), readings * RECORDER_CALLS_SPARE / LOOKS, UINT32_MAX);
 	commit(&b);
-	assert_string_equal(harness_text(h->path, "SELECT group_concat(id & 0xffffff) FROM "
-						  "(SELECT id FROM rtl_call_base ORDER BY rowid)"),
+	assert_text(h->path,
+		"SELECT group_concat(id & 0xffffff) FROM (SELECT id FROM rtl_call_base ORDER BY "
+		"rowid)",
 		"57345,114688,114692,114693,172032");
 	bench_close(&b);
 }
 
-static void a_ring_is_read_in_slices(void **state)
+STORE_CASE(a_ring_is_read_in_slices)
 {
-	check_ring(*state, false);
+	check_ring(h, false);
 }
 
-static void a_ring_of_a_live_process_is_read_in_slices(void **state)
+STORE_CASE(a_ring_of_a_live_process_is_read_in_slices)
 {
-	check_ring(*state, true);
+	check_ring(h, true);
 }
 
 static void fill_queue(struct recorder_queue *queue)
@@ -253,9 +251,8 @@ static void fill_queue(struct recorder_queue *queue)
 #define ROWS_OF_QUEUE (1 + RTL_Q_COUNT + 2)
 
 /* And behind the drain there is next to nothing left of it for the end of the process. */
-static void books_of_all_queues_are_saved_in_slices(void **state)
+STORE_CASE(books_of_all_queues_are_saved_in_slices)
 {
-	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(7);
 	struct recorder_queue *queues = calloc(RECORDER_QUEUES, sizeof(*queues));
 	struct bench b;
@@ -278,26 +275,11 @@ static void books_of_all_queues_are_saved_in_slices(void **state)
 		RECORDER_QUEUES * ROWS_OF_QUEUE + 100);
 	commit(&b);
 	assert_in_range(sqlite3_total_changes(b.writer->db) - drained, 1, 10);
-	assert_int_equal(harness_number(h->path, "SELECT sum(dispatched = 100 AND dropped = 1 AND "
-						 "torn + skipped = 99) FROM rtl_account"),
+	assert_number(h->path,
+		"SELECT sum(dispatched = 100 AND dropped = 1 AND torn + skipped = 99) FROM "
+		"rtl_account",
 		RECORDER_QUEUES);
-	assert_int_equal(harness_number(h->path, "SELECT sum(count) FROM rtl_loss_interval"),
-		harness_number(h->path, "SELECT sum(count) FROM rtl_loss"));
+	assert_number(h->path, "SELECT sum(count) FROM rtl_loss_interval",
+		sql_number(h->path, "SELECT sum(count) FROM rtl_loss"));
 	bench_close(&b);
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
-	const struct CMUnitTest tests[] = {
-		T(a_slice_is_bounded_and_the_sum_exact),
-		T(slots_of_a_live_process_are_copied_in_slices),
-		T(what_is_published_meanwhile_is_in_flight),
-		T(what_the_dead_did_not_publish_is_looked_at),
-		T(a_ring_is_read_in_slices),
-		T(a_ring_of_a_live_process_is_read_in_slices),
-		T(books_of_all_queues_are_saved_in_slices),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

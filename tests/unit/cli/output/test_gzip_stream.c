@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* Streams that compress: what comes out is what went in. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "cli/output/gzip_stream.h"
+#include "tests/lib/test.h"
 
 #define BYTES 3000000u
 
@@ -43,34 +37,22 @@ static void check_length(uint32_t length)
 	fclose(to);
 }
 
-static void text_of_any_length_comes_back(void **state)
+TEST_CASE(text_of_any_length_comes_back)
 {
-	(void)state;
 	check_length(0);
 	check_length(1);
 	check_length(65536);
 	check_length(BYTES);
 }
 
-static void full_disk_is_an_error_of_the_end(void **state)
+TEST_CASE(full_disk_is_an_error_of_the_end)
 {
 	FILE *to = fopen("/dev/full", "w"), *stream = gzip_stream_open(to);
 	int r = 0;
 
-	(void)state;
 	for (uint32_t i = 0; i < BYTES; i++)
 		putc(byte_at(i), stream);
 	r = ferror(stream);
 	assert_true(fclose(stream) || r || fflush(to));
 	fclose(to);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(text_of_any_length_comes_back),
-		cmocka_unit_test(full_disk_is_an_error_of_the_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

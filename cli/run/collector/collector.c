@@ -129,7 +129,8 @@ static int attach_named(struct run_collector *collector, const struct run_option
 	r = try_service(collector, options, path, launch->service_job);
 	if (r == 0)
 		return 0;
-	/* Where no process listens all ranks of the node find that out, and the first one says it. */
+	/* Where no process listens all ranks of the node find that out, and the first one says it.
+	 */
 	if (ask_is_absent(r) && !options->is_strict && !rank_is_first(&launch->rank))
 		return 0;
 	return give_up(options, "collector at %s: %s", path, client_error(&collector->client, r));

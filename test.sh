@@ -175,7 +175,7 @@ if [ -n "$long" ] && [ -z "$only" ]; then
 		failed=$((failed + 1))
 	fi
 	echo "== packages: test =="
-	if tests/packaging/run; then
+	if tests/packaging/run --long; then
 		passed=$((passed + 1))
 	else
 		failed=$((failed + 1))

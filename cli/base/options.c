@@ -111,7 +111,10 @@ static void show_help(const struct argp *argp)
 		name = NULL;
 	argp_help(&whole, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC,
 		name ? name : (char *)opts_verb);
-	exit(fflush(stdout) ? CMD_BAD_INPUT : CMD_OK);
+	if (!fflush(stdout) && !ferror(stdout))
+		exit(CMD_OK);
+	say("cannot write to stdout: %m");
+	exit(opts_exit == CMD_USAGE ? CMD_BAD_INPUT : opts_exit);
 }
 
 /* Checks one argument that begins with "--". Returns how many arguments it takes. */

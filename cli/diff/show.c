@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/color.h"
 #include "cli/output/table.h"
 #include "proto/base/cleanup.h"
 
@@ -48,14 +49,26 @@ static void put_others(const struct diff_side *s, FILE *to)
 	fputc('\n', to);
 }
 
+/* In colour, and broken between words where a terminal ends. */
+static void put_verdict(const struct diff_side *side, bool is_reference, FILE *to)
+{
+	CLEANUP(free_p) char *label = render_escape(side->label, strlen(side->label));
+	CLEANUP(free_p)
+	char *line = render_escape(side->verdict->line, strlen(side->verdict->line));
+	CLEANUP(free_p) char *text = NULL;
+
+	if (label && line &&
+		asprintf(&text, "%s%s: %s", label, is_reference ? " (reference)" : "", line) < 0)
+		text = NULL;
+	color_put_verdict(to, text ? text : "out of memory");
+}
+
 static void put_side(const struct diff_view *view, size_t at, FILE *to)
 {
 	const struct diff_side *s = view->sides[at];
 
-	put_escaped(s->label, to);
-	fputs(at == view->reference ? " (reference): " : ": ", to);
-	put_escaped(s->verdict->line, to);
-	fputs("\n  ", to);
+	put_verdict(s, at == view->reference, to);
+	fputs("  ", to);
 	put_escaped(s->path, to);
 	fputs("; mode ", to);
 	put_escaped(s->ways && *s->ways ? s->ways : "unknown", to);

@@ -120,31 +120,52 @@ enum owned_answer owned_ask(
 	return owned->path ? ask(verb, NULL, owned->path, why) : answer;
 }
 
-/*
- * True if @path is STORE/UID/NAME of a store with an index, of another user: the service's, which
- * may be root's own files.
- */
-static bool is_stored_for_another(const char *path)
+/* Removes the last component of @path and returns it; NULL if there is none. */
+static char *cut_last(char *path)
 {
-	CLEANUP(free_p) char *folder = strdup(path);
-	CLEANUP(free_p) char *index = NULL;
-	char *slash = folder ? strrchr(folder, '/') : NULL;
-	char own[16];
+	char *slash = path ? strrchr(path, '/') : NULL;
 
 	if (!slash)
-		return false;
+		return NULL;
 	*slash = '\0';
-	slash = strrchr(folder, '/');
-	snprintf(own, sizeof(own), "%u", (unsigned)geteuid());
-	if (!slash || !slash[1] || slash[1 + strspn(slash + 1, "0123456789")] ||
-		!strcmp(slash + 1, own))
-		return false;
-	*slash = '\0';
+	return slash + 1;
+}
+
+static bool is_number(const char *text)
+{
+	return text && *text && !text[strspn(text, "0123456789")];
+}
+
+static bool has_index(const char *folder)
+{
+	CLEANUP(free_p) char *index = NULL;
+
 	if (asprintf(&index, "%s/index.db", folder) < 0) {
 		index = NULL;
 		return false;
 	}
 	return !access(index, F_OK);
+}
+
+/*
+ * True if @path is STORE/UID/NAME of another user, or STORE/NUMBER/UID/NAME of a container, in a
+ * store with an index: the service's, which may be root's own files.
+ */
+static bool is_stored_for_another(const char *path)
+{
+	CLEANUP(free_p) char *folder = strdup(path);
+	const char *uid;
+	char own[16];
+
+	if (!cut_last(folder))
+		return false;
+	uid = cut_last(folder);
+	if (!is_number(uid))
+		return false;
+	snprintf(own, sizeof(own), "%u", (unsigned)geteuid());
+	if (strcmp(uid, own) && has_index(folder))
+		return true;
+	return is_number(cut_last(folder)) && has_index(folder);
 }
 
 bool owned_check_file(const struct owned *owned, char why[OWNED_WHY_BYTES])

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/base/command.h"
+#include "cli/collector/places.h"
 #include "cli/run/child/child.h"
 #include "cli/run/collector/collector.h"
 #include "cli/run/collector/supervisor.h"
@@ -159,6 +160,21 @@ static int run_recorded(const struct run_options *options, const struct run_laun
 	return run_verdict(collector, options, &child, r);
 }
 
+/* A name that would be another one in the list of sessions is refused. */
+static int check_name(const char *name)
+{
+	char clean[PLACES_NAME_BYTES];
+
+	if (!name)
+		return 0;
+	places_session_name(name, clean);
+	if (*name != '-' && !strcmp(name, clean))
+		return 0;
+	say("run: --name %s: not letters, digits, . _ and -, the first no . or -, of at most %u",
+		name, PLACES_NAME_BYTES - 1);
+	return CMD_RUN_FAILED;
+}
+
 int cmd_run(int argc, char **argv)
 {
 	struct run_collector collector = RUN_COLLECTOR_NONE;
@@ -167,6 +183,9 @@ int cmd_run(int argc, char **argv)
 	int r;
 
 	run_options_parse(&options, argc, argv);
+	r = check_name(options.name);
+	if (r)
+		return r;
 	/* A typing mistake should leave no database behind. */
 	r = run_child_find(options.command[0]);
 	if (r)
@@ -174,7 +193,7 @@ int cmd_run(int argc, char **argv)
 	r = run_exports_check(&options.exports, options.is_forced || options.is_aside);
 	if (r)
 		return r;
-	run_launch_detect(&launch, options.command[0]);
+	run_launch_detect(&launch, options.command[0], options.name);
 	r = run_recorded(&options, &launch, &collector);
 	run_collector_done(&collector);
 	free(options.categories);

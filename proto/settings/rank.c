@@ -379,3 +379,11 @@ void rank_detect(const char *const *environment, struct rank_info *ret)
 	user_apply(environment, &info);
 	*ret = info;
 }
+
+bool rank_is_first(const struct rank_info *info)
+{
+	const struct rank_number *number =
+		info->local_rank.is_known ? &info->local_rank : &info->rank;
+
+	return !number->is_known || !number->value;
+}

@@ -28,3 +28,9 @@ struct rank_info {
 
 /* @environment: NULL-terminated "NAME=value" strings. The innermost launcher wins. */
 void rank_detect(const char *const *environment, struct rank_info *ret);
+
+/*
+ * True for the one process of a launch on its node that says what concerns all of them: local rank
+ * 0, or rank 0 where the local rank is not known; and for a process of which neither is known.
+ */
+bool rank_is_first(const struct rank_info *info);

@@ -107,6 +107,8 @@ static void conn_complain(struct conn *conn)
 		slog_tell("the collector at %s runs as a user that is not trusted; it is given "
 			  "nothing",
 			path);
+	else if (conn->is_quiet)
+		slog_debug(1, "no collector at %s: %s", path, strerror(conn->failed_error));
 	else
 		slog_tell("no collector at %s: %s; nothing is stored unless one comes", path,
 			strerror(conn->failed_error));

@@ -78,6 +78,7 @@ struct conn {
 	int failed_error;     /* errno of the last attempt to connect; 0 if none failed */
 	unsigned failed_path; /* index of its path */
 	bool has_complained;
+	bool is_quiet;	   /* another rank of this node says that there is no collector */
 	bool is_refused;   /* by the collector that was asked last */
 	bool has_last_try; /* the program ends: try once before next_try_ns */
 };

@@ -426,8 +426,10 @@ static bool greet(struct worker *w)
 		recorder_put_hello(w->recorder, w->hello, bytes);
 	w->has_conn =
 		w->hello && !conn_init(&w->conn, w->recorder, w->setup.socket, w->hello, bytes);
-	if (w->has_conn)
+	if (w->has_conn) {
+		w->conn.is_quiet = !rank_is_first(w->setup.hello.rank);
 		conn_greet(&w->conn, clock_boottime_ns());
+	}
 	return w->has_conn;
 }
 

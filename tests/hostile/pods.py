@@ -8,6 +8,7 @@ usage: pods.py --build DIR
 """
 import contextlib
 import glob
+import itertools
 import os
 import re
 import signal
@@ -118,6 +119,46 @@ def check_gone(service, pid, pod, frame):
         fail("a connection of nobody is answered: %r" % answer)
 
 
+def session_of(service, pod):
+    found, = [s for all_of_uid in service.sessions().values() for s in all_of_uid if s["job"] == pod.name]
+    return found
+
+
+def check_owning(service, pod, others):
+    """The pod keeps its closed session, and is the only one that can; a kept one is not removed."""
+    session = session_of(service, pod)
+    for verb, name in itertools.product(("keep", "rm"), (session["session"], session["database"])):
+        for other in others:
+            said = service.rtl(other, verb, name)
+            if said.returncode != 1 or said.stdout or not said.stderr.startswith("rtl: %s: %s: " % (verb, name)):
+                fail("%s of %s by %s: %d %s" % (
+                    verb, name, other.name if other else "root of the host", said.returncode, said.stderr))
+    if session_of(service, pod) != session or not os.path.exists(session["database"]):
+        fail("others changed %s to %s" % (session, session_of(service, pod)))
+
+    def told(verb, *options):
+        said = service.rtl(pod, verb, *options, session["session"])
+        return said.returncode, said.stderr
+    if told("keep") != (0, "") or not session_of(service, pod)["kept"]:
+        fail("the pod does not keep its session: %s" % session_of(service, pod))
+    status, text = told("rm")
+    if status != 1 or "it is kept; rtl keep --off ends that" not in text:
+        fail("rm of a session that the pod keeps: %d %s" % (status, text))
+    if told("keep", "--off") != (0, "") or session_of(service, pod)["kept"]:
+        fail("the pod still keeps %s" % session_of(service, pod))
+
+
+def check_removing(service, supervised, pod, session, number):
+    """The pod removes its only session, of an earlier life of the service, and nothing is left of the pod."""
+    supervised.start()
+    said = service.rtl(pod, "rm", session["session"])
+    if said.returncode or said.stderr or os.path.exists(session["database"]):
+        fail("rm by the pod: %d %s" % (said.returncode, said.stderr))
+    supervised.stop()  # its worker ends with it, at once
+    if left_of(service, number):
+        fail("of the pod are left: %s" % left_of(service, number))
+
+
 def processor_s(pid):
     with open("/proc/%d/stat" % pid, encoding="utf-8") as stat:
         fields = stat.read().rsplit(")", 1)[1].split()
@@ -201,11 +242,16 @@ def pods_and_others(service, pods, fake, root):
     wait_for("the workers to end", lambda: jobs(service) and len(jobs(service)) == len(users))
     check_sight(service, pods, fake, names)
     numbers = [number_of(service, pod) for pod in pods]
+    for pod, other in zip(pods, reversed(pods)):
+        in_pod = Inside("a user in " + pod.name, PLAIN.uid, "", pod.cgroup)
+        check_owning(service, pod, (other, in_pod, fake, PLAIN, root, None))
+    session = session_of(service, pods[1])
     supervised.stop()
     check_lines(service)
     check_leaving(service, supervised, pods, numbers)
+    check_removing(service, supervised, pods[1], session, numbers[1])
     print("two pods of uid 0, root and a user with a cgroup like a pod's: each is shown its own, root all; "
-          "a pod whose last session was removed has nothing in the store")
+          "each keeps and removes its own alone; a pod whose last session was removed has nothing in the store")
 
 
 def check_lines(service):

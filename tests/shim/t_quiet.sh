@@ -10,6 +10,12 @@ with_shim "$build/bin/rtl-demo" --ranks 1 --steps 2 || die "rtl-demo without a c
 [ "$(grep -c '^rtl:' "$dir/err")" = 1 ] || die "more than one line"
 grep -q '^dispatched rank=0 gpu=0 kernels=' "$dir/out" || die "the program lost its output"
 
+# Of a launch the first rank says it for all, also where others alone are to be recorded.
+for choice in RTL_RANKS=0-2 RTL_RANKS=2 RTL_GPUS=2; do
+	with_shim $choice "$build/bin/rtl-demo" --ranks 3 --one-gpu-each --steps 2 || die "three ranks without a collector, $choice: $?"
+	[ "$(grep -c '^rtl:' "$dir/err")" = 1 ] || die "not one line of three ranks, $choice"
+done
+
 # No collector, but nothing to record either: many programs only query the GPUs.
 with_shim "$build/bin/rtl-demo" --ranks 1 --init-only || die "rtl-demo --init-only: $?"
 ! grep '^rtl:' "$dir/err" || die "spoke though there was nothing to record"

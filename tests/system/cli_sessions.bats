@@ -668,3 +668,23 @@ row_of() { "$rtl" ls "${@:2}" --json | jq -c "[.sessions[] | select($1)]"; } # r
 		[ "${#lines[@]}" -eq 1 ]
 	done
 }
+
+@test "--name: all verbs find the session by it, the ranks of a launch are one session, and no other name is made of it" {
+	"$rtl" run -q --name first --device soft "$demo" --ranks 1 --steps 1 >out
+	[ -e rtl-first.db ]
+	[ "$(cd run && "$rtl" summary --json first | jq -r .session.name)" = first ]
+	for rank in 0 1; do
+		RTL_RANK=$rank "$rtl" run -q --name both -o two.db --device soft "$demo" --steps 1 >>out.two &
+	done
+	wait
+	[ "$(cd run && "$rtl" summary --json both | jq -c '[.ranks[].rank]')" = '[0,1]' ]
+	[ "$(told out.two)" = "$(stored two.db)" ]
+	[ "$("$rtl" ls --json | jq '.sessions | length')" = 2 ]
+	"$rtl" rm both
+	[ "$(ls state/rtl/private)" = first.db ]
+	[ "$(RTL_JOB_ID=key "$rtl" run -q --name mine sh -c 'echo $RTL_JOB_ID')" = mine ]
+	for name in '' .a -a 'a b' a/b ä "$(printf '%048d' 0)"; do
+		run -125 "$rtl" run --name "$name" true
+		[ "${#lines[@]}" -eq 1 ]
+	done
+}

@@ -118,7 +118,7 @@ static int try_service(struct run_collector *collector, const struct run_options
 }
 
 static int attach_named(struct run_collector *collector, const struct run_options *options,
-	const char *path, const char *job)
+	const char *path, const struct run_launch *launch)
 {
 	char real[PATH_MAX];
 	int r;
@@ -126,8 +126,12 @@ static int attach_named(struct run_collector *collector, const struct run_option
 	/* The job may change its directory. */
 	if (*path != '/' && realpath(path, real) && strlen(real) < PLACES_SOCKET_BYTES)
 		path = real;
-	r = try_service(collector, options, path, job);
+	r = try_service(collector, options, path, launch->service_job);
 	if (r == 0)
+		return 0;
+	/* Where no process listens all ranks of the node find that out, and the first one says it.
+	 */
+	if (ask_is_absent(r) && !options->is_strict && !rank_is_first(&launch->rank))
 		return 0;
 	return give_up(options, "collector at %s: %s", path, client_error(&collector->client, r));
 }
@@ -137,20 +141,20 @@ static int attach_named(struct run_collector *collector, const struct run_option
  * error if none of them accepts us. @why: of a service that is there and does not take the job.
  */
 static int attach_kept(struct run_collector *collector, const struct run_options *options,
-	const char *job, char why[RUN_WHY_BYTES])
+	const struct run_launch *launch, char why[RUN_WHY_BYTES])
 {
 	const char *service = places_system_socket();
 	char own[PLACES_SOCKET_BYTES];
 	int r = -ENOENT;
 
 	if (places_own_socket(own))
-		r = try_service(collector, options, own, job);
+		r = try_service(collector, options, own, launch->service_job);
 	if (r == 0)
 		return 0;
-	if (!ask_is_absent(r))
+	if (!ask_is_absent(r) && rank_is_first(&launch->rank))
 		say("collector at %s: %s; another one is used", own,
 			client_error(&collector->client, r));
-	r = try_service(collector, options, service, job);
+	r = try_service(collector, options, service, launch->service_job);
 	if (r < 0 && r != -ENOENT)
 		run_why(why, "collector at %s: %s; a private one is used", service,
 			client_error(&collector->client, r));
@@ -178,9 +182,9 @@ int run_collector_attach(struct run_collector *collector, const struct run_optio
 	int r;
 
 	if (options->socket)
-		return attach_named(collector, options, options->socket, launch->service_job);
+		return attach_named(collector, options, options->socket, launch);
 	if (!is_private && variable && *variable)
-		return attach_named(collector, options, variable, launch->service_job);
+		return attach_named(collector, options, variable, launch);
 	r = run_output_name(&output, options, launch);
 	if (r)
 		return r;
@@ -188,7 +192,7 @@ int run_collector_attach(struct run_collector *collector, const struct run_optio
 		return attach_private(collector, options, launch, &output);
 	if (run_private_join(collector, options, launch, &output) == 0)
 		return 0;
-	if (attach_kept(collector, options, launch->service_job, why) == 0)
+	if (attach_kept(collector, options, launch, why) == 0)
 		return 0;
 	r = attach_private(collector, options, launch, &output);
 	/* Of several rtl run of one launch that one says it which has made the private collector.

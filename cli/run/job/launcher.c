@@ -167,7 +167,7 @@ static void name_job(struct run_launch *launch, const char *command)
 	}
 }
 
-void run_launch_detect(struct run_launch *launch, const char *command)
+void run_launch_detect(struct run_launch *launch, const char *command, const char *name)
 {
 	rank_detect((const char *const *)environ, &launch->rank);
 	launch->is_shared = names_launch(&launch->rank) || launch->rank.rank.is_known;
@@ -175,8 +175,12 @@ void run_launch_detect(struct run_launch *launch, const char *command)
 				   ? find_launcher(launch->rank.launcher)
 				   : 0;
 	launch->launcher_start = launch->launcher ? start_time(launch->launcher) : 0;
-	name_job(launch, command);
-	if (launch->rank.is_job_reused && launch->launcher)
+	launch->is_named = name != NULL;
+	if (name)
+		snprintf(launch->job, sizeof(launch->job), "%s", name);
+	else
+		name_job(launch, command);
+	if (!name && launch->rank.is_job_reused && launch->launcher)
 		snprintf(launch->service_job, sizeof(launch->service_job), "%.200s-%d-%llu",
 			launch->job, (int)launch->launcher, launch->launcher_start);
 	else

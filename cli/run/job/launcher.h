@@ -20,6 +20,7 @@ struct run_launch {
 	 * process.
 	 */
 	char service_job[LABEL_BYTES_MAX];
+	bool is_named;	/* by --name */
 	bool is_shared; /* other runs of the same launch may come with the same job */
 	/*
 	 * The process that started the ranks of this node; 0 if it cannot be seen or is no
@@ -29,4 +30,5 @@ struct run_launch {
 	unsigned long long launcher_start;
 };
 
-void run_launch_detect(struct run_launch *launch, const char *command);
+/* @name: of --name, which stands above the launcher's key; NULL if there is none. */
+void run_launch_detect(struct run_launch *launch, const char *command, const char *name);

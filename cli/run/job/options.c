@@ -16,6 +16,7 @@ enum run_key {
 	KEY_PRIVATE = 0x100,
 	KEY_DEVICE,
 	KEY_EXPORT,
+	KEY_NAME,
 };
 
 static const struct argp_option run_option[] = {
@@ -27,6 +28,10 @@ static const struct argp_option run_option[] = {
 		"environment variable, %% a percent sign",
 		0},
 	{"force", 'f', NULL, 0, "overwrite FILE", 0},
+	{"name", KEY_NAME, "NAME", 0,
+		"the name of the session, by which all verbs find it (default: the launcher's key, "
+		"or the command and the pid)",
+		0},
 	{"private", KEY_PRIVATE, NULL, 0,
 		"a collector of this job alone, even where the node has one", 0},
 	{"device", KEY_DEVICE, "real|soft", 0,
@@ -123,6 +128,9 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		return 0;
 	case 'v':
 		options->is_verbose = true;
+		return 0;
+	case KEY_NAME:
+		options->name = value;
 		return 0;
 	case KEY_PRIVATE:
 		choose_private(options, opts_is_configured(state));

@@ -10,6 +10,7 @@ struct run_options {
 	const char *verb;   /* run | trace */
 	const char *output; /* -o or RTL_OUTPUT; NULL if there is none */
 	const char *socket; /* --socket */
+	const char *name;   /* --name; NULL if there is none */
 	const char *mode;
 	struct choices choices;
 	/* The rules of --categories or RTL_CATEGORIES, for RunnerHello; NULL if there are none. */

@@ -63,7 +63,7 @@ int run_output_name(struct run_output *output, const struct run_options *options
 	output->local[0] = '\0';
 	if (options->output) {
 		r = run_output_expand(options->output, launch, output->display);
-	} else if (launch->is_shared) {
+	} else if (launch->is_shared || launch->is_named) {
 		places_session_name(launch->job, name);
 		snprintf(output->display, sizeof(output->display), "./rtl-%s.db", name);
 	} else {

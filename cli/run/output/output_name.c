@@ -104,6 +104,7 @@ static int append_variable(struct name *name, const char **at)
 static int append_field(struct name *name, const char **at)
 {
 	const char *field = (*at)++;
+	int length;
 
 	switch (*field) {
 	case '%':
@@ -119,9 +120,12 @@ static int append_field(struct name *name, const char **at)
 	case 'q':
 		return append_variable(name, at);
 	default:
-		say("%s: %%%.1s is unknown; known are %%p %%h %%j %%r %%q{VARIABLE}, and %%%% for "
+		/* The whole of a character of several bytes. */
+		for (length = *field != 0; (field[length] & 0xc0) == 0x80;)
+			length++;
+		say("%s: %%%.*s is unknown; known are %%p %%h %%j %%r %%q{VARIABLE}, and %%%% for "
 		    "a percent sign",
-			name->pattern, field);
+			name->pattern, length, field);
 		return CMD_RUN_FAILED;
 	}
 }

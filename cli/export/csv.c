@@ -176,7 +176,7 @@ static int put_range(struct export_writer *w, const struct export_range *range)
 	FILE *to = file_of(w, CSV_RANGES);
 
 	put_process(to, range->id, range->process);
-	put_cell(to, true, range->tid);
+	put_cell(to, range->has_tid, range->tid);
 	put_text_cell(to, kinds[range->kind]);
 	put_text_cell(to, range->text);
 	put_cell(to, true, range->start_ns);

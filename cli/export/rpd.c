@@ -50,7 +50,8 @@ struct span {
 
 struct rpd {
 	struct table_file file;
-	struct span *spans; /* by export_process.index */
+	struct span *spans;   /* by export_process.index */
+	int64_t last_text_id; /* greatest id in rocpd_string */
 	sqlite3_stmt *string, *ustring, *api, *op, *link, *kernel, *copy, *metadata;
 };
 
@@ -73,31 +74,44 @@ static char *make_plain(const char *text, uint64_t *count)
 	return plain;
 }
 
-static int put_string(
-	struct export_writer *w, sqlite3_stmt *statement, int64_t id, const char *text)
+static int put_string(struct export_writer *w, int64_t id, const char *text)
 {
 	struct rpd *state = w->state;
 	CLEANUP(free_p) char *plain = make_plain(text, &w->lost[EXPORT_RENAMED]);
 
 	if (!plain)
 		return -ENOMEM;
-	return id ? table_file_insert(&state->file, statement, "it", id, plain)
-		  : table_file_insert(&state->file, statement, "nt", plain);
+	state->last_text_id = id;
+	return table_file_insert(&state->file, state->string, "it", id, plain);
+}
+
+/* Writes the text of a range. Its id is the same in rocpd_string as in rocpd_ustring, because
+ * rpd2table looks for names of ranges in the one and shows those of the other. */
+static int put_range_text(struct export_writer *w, const char *text, int64_t *ret_id)
+{
+	struct rpd *state = w->state;
+	CLEANUP(free_p) char *plain = make_plain(text, &w->lost[EXPORT_RENAMED]);
+	int r;
+
+	if (!plain)
+		return -ENOMEM;
+	*ret_id = ++state->last_text_id;
+	r = table_file_insert(&state->file, state->string, "it", *ret_id, plain);
+	return r ? r : table_file_insert(&state->file, state->ustring, "it", *ret_id, plain);
 }
 
 static int put_strings(struct export_writer *w)
 {
 	const struct export_source *source = w->source;
 	struct rpd *state = w->state;
-	int r = put_string(w, state->ustring, TEXT_EMPTY, "");
+	int r = table_file_insert(&state->file, state->ustring, "it", (int64_t)TEXT_EMPTY, "");
 
 	for (int i = 1; i < TEXTS && !r; i++)
-		r = put_string(w, state->string, i, texts[i]);
+		r = put_string(w, i, texts[i]);
 	for (size_t i = 0; i < source->kernels.count && !r; i++)
-		r = put_string(
-			w, state->string, (int64_t)(TEXTS + i), source->kernels.items[i].text);
+		r = put_string(w, (int64_t)(TEXTS + i), source->kernels.items[i].text);
 	for (size_t i = 0; i < source->functions.count && !r; i++)
-		r = put_string(w, state->string, (int64_t)(TEXTS + source->kernels.count + i),
+		r = put_string(w, (int64_t)(TEXTS + source->kernels.count + i),
 			source->functions.items[i].text);
 	return r;
 }
@@ -217,13 +231,14 @@ static int put_marker(struct export_writer *w, const struct export_process *proc
 	int64_t tid, int64_t start_ns, int64_t end_ns, const char *text)
 {
 	struct rpd *state = w->state;
-	int r = put_string(w, state->ustring, 0, text);
+	int64_t text_id;
+	int r = put_range_text(w, text, &text_id);
 
 	if (r)
 		return r;
 	return table_file_insert(&state->file, state->api, "iiiiiiiii", api_of(process, number),
 		pid_of(process), tid, start_ns, end_ns, (int64_t)TEXT_MARKER, (int64_t)TEXT_EMPTY,
-		(int64_t)TEXT_EMPTY, (int64_t)sqlite3_last_insert_rowid(state->file.db));
+		(int64_t)TEXT_EMPTY, text_id);
 }
 
 static int put_range(struct export_writer *w, const struct export_range *range)

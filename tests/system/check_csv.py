@@ -6,6 +6,8 @@ import pathlib
 import sqlite3
 import sys
 
+from check_rows import gpus
+
 # Of each file: its key, what it is compared in, and the same of the views.
 FILES = {
     "kernels.csv": (("process_id", "rank", "gpuId", "queueId", "sequenceId", "name", "start_ns", "end_ns", "submit_ns",
@@ -27,7 +29,7 @@ FILES = {
     "metrics.csv": (("process_id", "name", "time_ns", "value"),
                     "SELECT process_id, name, time_ns, value FROM rtl_metric"),
     "processes.csv": (("process_id", "rank", "pid", "host"), "SELECT id, rank, pid, host FROM rtl_process"),
-    "gpus.csv": (("gpuId", "kfd_node", "name"), "SELECT gpuId, kfd_node, name FROM rtl_gpu"),
+    "gpus.csv": (("gpuId", "kfd_node", "name"), None),
 }
 
 
@@ -47,7 +49,8 @@ def main():
     for name, (columns, sql) in FILES.items():
         with open(folder / name, encoding="utf-8", newline="") as file:
             have = sorted(tuple(row[c] for c in columns) for row in csv.DictReader(file))
-        wanted = sorted(tuple(map(cell, row)) for row in db.execute(sql))
+        rows = [(number, *row[:2]) for number, row in gpus(db).items()] if name == "gpus.csv" else db.execute(sql)
+        wanted = sorted(tuple(map(cell, row)) for row in rows)
         assert have == wanted, (name, len(have), len(wanted),
                                 next((pair for pair in zip(have, wanted) if pair[0] != pair[1]), None))
         counts.append(f"{name[:-4]} {len(have)}")

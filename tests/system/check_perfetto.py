@@ -12,6 +12,8 @@ import sqlite3
 import struct
 import sys
 
+from check_rows import gpus, workgroups
+
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 
@@ -270,6 +272,7 @@ def plain(name):
     return name.decode("utf-8", "replace") if isinstance(name, bytes) else name
 
 
+
 def check_kernels(db, importer, where):
     wanted = {}
     for row in db.execute(
@@ -286,7 +289,7 @@ def check_kernels(db, importer, where):
             row[1], row[2], plain(row[3]), row[4], row[5]), (event, row)
         assert event["queue"].endswith(f"rank {row[7]} queue {row[6]}" if row[7] is not None
                                        else f"pid {row[1]} queue {row[6]}"), event
-        assert event["grid"] == tuple(-(-g // w) for g, w in zip(row[9:12], row[12:15]))
+        assert event["grid"] == workgroups(row[9:12], row[12:15])
         assert event["workgroup"] == row[12:15] and event["category"] == 2
         if "queued_ns" in event:
             assert row[4] - event["queued_ns"] == row[8]
@@ -385,8 +388,8 @@ def check_metrics(db, importer):
 
 
 def check_gpus(db, importer):
-    wanted = {row[0]: [plain(text) for text in row[1:] if text] for row in db.execute(
-        "SELECT gpuId, name, gfx, bdf FROM rtl_gpu WHERE gpuId BETWEEN 0 AND 1023")}
+    wanted = {number: [plain(text) for text in row[1:] if text] for number, row in gpus(db).items()
+              if 0 <= number <= 1023}
     assert len(importer.gpus) == (max(wanted) + 1 if wanted else 0)
     for number, gpu in enumerate(importer.gpus):
         assert [gpu[key] for key in (1, 4, 7) if key in gpu] == wanted.get(number, []), (number, gpu)
@@ -398,8 +401,10 @@ def check_processes(db, importer):
     for process in importer.processes.values():
         assert process["name"].startswith("SIMULATED ") == bool(simulated)
         assert ("SIMULATED" in process["labels"]) == bool(simulated)
-        assert ("INCOMPLETE" in process["labels"]) == ("INCOMPLETE " in process["name"])
-        assert complete or "INCOMPLETE" in process["labels"]
+        # What another tool lost is not known: an import is neither complete nor incomplete.
+        for label, is_meant in (("INCOMPLETE", not complete and complete is not None), ("IMPORTED", complete is None)):
+            assert (label in process["labels"]) == (label + " " in process["name"])
+            assert not is_meant or label in process["labels"], (label, process)
         assert process["description"]
 
 

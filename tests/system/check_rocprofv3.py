@@ -27,7 +27,7 @@ def main():
         pid = tool["metadata"]["pid"]
         process, host, start, end = db.execute(
             "SELECT id, host, start_ns, end_ns FROM rtl_process WHERE pid = ?", (pid,)).fetchone()
-        assert tool["metadata"]["node"]["hostname"] == plain(host)
+        assert tool["metadata"]["node"]["hostname"] == (plain(host) or "")
         assert tool["metadata"]["init_time"] == start and (not end or tool["metadata"]["fini_time"] == end)
         assert isinstance(tool["metadata"]["command"], list)
         agents = {a["id"]["handle"]: a["logical_node_type_id"] for a in tool["agents"] if a["type"] == 2}

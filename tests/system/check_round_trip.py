@@ -108,6 +108,8 @@ def change(form, kind, row, processes):
                 row[name] = rpd_text(row[name])
         if kind == "kernels":
             row["name"] = row["name"] or "KernelExecution"
+        if kind == "ranges":
+            row["tid"] = row["tid"] or 0  # NOT NULL there
         # Only a call has a process there.
         if kind in ("kernels", "copies") and processes > 1 and row["call"] is None:
             row.update(pid=0, rank=None)
@@ -128,7 +130,9 @@ def allowed(form, kind, was, now):
     is_known = was["call"] is None or (form == "rocprofv3" and was["call"].startswith("nccl"))
     if linked == is_known:
         return False
-    return form != "rpd" or kind != "kernels" or not linked or now["workgroup_x"] > 0
+    # A launch has the sides of one kernel there; a memset of an import has none.
+    return (form != "rpd" or kind != "kernels" or not linked or now["workgroup_x"] > 0 or was["workgroup_x"] == 0
+            or "GraphLaunch" in now["call"])
 
 
 def read(path, form, is_original):
@@ -136,11 +140,14 @@ def read(path, form, is_original):
     db.text_factory = bytes
     shift = 0
     if is_original and form == "torch":
-        shift, = db.execute("SELECT start_realtime_ns - start_ns FROM rtl_session").fetchone()
+        shift, = db.execute("SELECT iif(start_realtime_ns, start_realtime_ns - start_ns, 0) FROM rtl_session").fetchone()
     processes, = db.execute("SELECT count(*) FROM rtl_process").fetchone()
     tables = {}
     for kind, (sql, names) in SQL.items():
         rows = tables[kind] = []
+        if is_original and form != "torch":
+            # The number that PyTorch gave a queue has a place in its own traces alone.
+            sql = sql.replace("coalesce(o.stream, o.queueId)", "o.queueId")
         for values in db.execute(LAUNCHED if is_original and kind == "collectives" else sql):
             row = dict(zip(names.split(), map(plain, values)))
             for name in TIMES:

@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: MIT
 """A database of rocmProfileData of a database of ours: check_rpd.py DATABASE RPD. Every row once, with what its tools
 read; nothing that their JSON cannot hold."""
+import collections
 import json
 import sqlite3
 import sys
+
+from check_rows import workgroups
 
 TYPES = {b"h2d": "CopyHostToDevice", b"d2h": "CopyDeviceToHost", b"h2h": "CopyHostToHost"}
 
@@ -58,13 +61,18 @@ def main():
         JOIN rocpd_string t ON t.id = o.opType_id WHERE t.string = 'KernelExecution'"""))
     assert links == sorted(db.execute("""SELECT api_id, o.id FROM rocpd_op o JOIN rtl_host_call c ON c.id = o.api_id
         WHERE o.start IS NOT NULL"""))
-    # In workgroups, as all functions of the fixtures take it; of several kernels of a call one has a row.
-    for name, *sides in rpd.execute("""SELECT s.string, gridX, gridY, gridZ, workgroupX, workgroupY, workgroupZ
-            FROM rocpd_kernelapi JOIN rocpd_string s ON s.id = kernelName_id"""):
-        grids = {tuple(-(-g // w) for g, w in zip(row[1:4], row[4:])) for row in db.execute(
-            """SELECT s.string, gridX, gridY, gridZ, workgroupX, workgroupY, workgroupZ FROM rocpd_op o
-               JOIN rocpd_string s ON s.id = o.description_id""") if plain(row[0]) == name and row[4:] == tuple(sides[3:])}
-        assert tuple(sides[:3]) in grids, (name, sides, grids)
+    # In what the function takes; of several kernels of a call one has a row.
+    grids = collections.defaultdict(set)
+    for name, *sides in db.execute("""SELECT s.string, gridX, gridY, gridZ, workgroupX, workgroupY, workgroupZ FROM rocpd_op o
+            JOIN rocpd_string s ON s.id = o.description_id"""):
+        grid, workgroup = tuple(sides[:3]), tuple(sides[3:])
+        grids[plain(name), workgroup, True].add(grid)
+        grids[plain(name), workgroup, False].add(workgroups(grid, workgroup))
+    for api, name, *sides in rpd.execute("""SELECT n.string, s.string, gridX, gridY, gridZ, workgroupX, workgroupY,
+            workgroupZ FROM rocpd_kernelapi k JOIN rocpd_string s ON s.id = kernelName_id
+            JOIN rocpd_api a ON a.id = k.api_ptr_id JOIN rocpd_string n ON n.id = a.apiName_id"""):
+        is_items = api.startswith(("hipExtModuleLaunch", "hipHccModuleLaunch"))
+        assert tuple(sides[:3]) in grids[name, tuple(sides[3:]), is_items], (api, name, sides)
     assert rpd.execute("SELECT sum(TotalCalls) FROM top").fetchone()[0] == (len(ops) or None)
     assert rpd.execute("SELECT count(*) FROM kernel").fetchone()[0] == len(links)
     print(f"kernels {len(kernels)}, copies {len(copies)}, calls {len(calls)}, ranges {len(ranges)}, links {len(links)}")

@@ -13,6 +13,8 @@ import re
 import sqlite3
 import sys
 
+from check_rows import gpus, workgroups
+
 COPY_NAMES = {"h2d": "Memcpy HtoD (Host -> Device)", "d2h": "Memcpy DtoH (Device -> Host)",
               "d2d": "Memcpy DtoD (Device -> Device)", "p2p": "Memcpy PtoP (Device -> Device)"}
 COLLECTIVES = {"ncclAllReduce": "allreduce", "ncclReduceScatter": "_reduce_scatter_base", "ncclBcast": "broadcast",
@@ -41,7 +43,7 @@ class File:
         keys = list(document)
         assert keys[0] == "schemaVersion" and keys[-2:] == ["traceEvents", "rtlLeftOut"]
         assert document["schemaVersion"] == 1 and document["displayTimeUnit"] == "ms"
-        offset, = db.execute("SELECT start_realtime_ns - start_ns FROM rtl_session").fetchone()
+        offset, = db.execute("SELECT iif(start_realtime_ns, start_realtime_ns - start_ns, 0) FROM rtl_session").fetchone()
         self.base = document["baseTimeNanoseconds"] - offset
         assert self.base % 1000 == 0
         self.events = document["traceEvents"]
@@ -51,7 +53,7 @@ class File:
 
     def check_rank(self, db):
         assert [(d["id"], d["name"]) for d in self.document["deviceProperties"]] == [
-            (row[0], plain(row[1]) or "") for row in db.execute("SELECT gpuId, name FROM rtl_gpu ORDER BY gpuId")]
+            (number, plain(row[1]) or "") for number, row in sorted(gpus(db).items())]
         found = re.search(r'"rank":\s+(\d+)', self.text)
         if "distributedInfo" not in self.document:
             assert not found
@@ -175,8 +177,7 @@ def main():
          *(json.dumps(json.loads(text or "null")) for text in row[9:])) for row in db.execute(
         """SELECT process_id, kind, name, tid, start_ns, end_ns, external_id, sequence, forward_tid, shapes, types, inputs
            FROM rtl_op"""))
-    assert kernels == {row[0]: (row[1], row[2], plain(row[3]), *row[4:9], *(-(-g // w) for g, w in
-                       zip(row[9:12], row[6:9])), row[12]) for row in db.execute(
+    assert kernels == {row[0]: (row[1], row[2], plain(row[3]), *row[4:9], *workgroups(row[9:12], row[6:9]), row[12]) for row in db.execute(
         """SELECT o.id, process_id, gpuId, s.string, o.start, o."end", workgroupX, workgroupY, workgroupZ, gridX, gridY,
            gridZ, coalesce(stream, queueId) FROM rocpd_op o JOIN rocpd_string s ON s.id = o.description_id WHERE o.start IS NOT NULL""")}
     assert copies == {row[:2]: (row[2], COPY_NAMES[plain(row[3])], *row[4:]) for row in db.execute(

@@ -229,11 +229,14 @@ refused() { # refused FILE PATTERN
 @test "a real PyTorch trace that is exported and imported again has equal rows" {
 	local file
 	for file in "$traces"/*.json.gz; do
-		rm -rf torch
+		rm -rf torch csv
 		"$rtl" import -f -o once.db "$file"
-		"$rtl" export --torch torch once.db
+		"$rtl" export -f --torch torch --perfetto t.pftrace --csv csv once.db
 		"$rtl" import -f -o twice.db torch/*
 		python3 "$here/check_round_trip.py" torch once.db twice.db >>equal
+		# It is IMPORTED there, neither complete nor incomplete.
+		python3 "$here/check_perfetto.py" once.db t.pftrace
+		python3 "$here/check_csv.py" once.db csv
 	done
 	grep -q '^torch: ops: 603 rows equal; lost: nothing$' equal
 }
@@ -267,6 +270,13 @@ tool_trace() { # tool_trace KIND OUT
 	"$rtl" export --rocpd t.rocpd t.db
 	[ "$(sqlite3 t.rocpd 'SELECT count(*) FROM kernels')" = 30 ]
 	"$rtl" import -o again.db t.rocpd
+	# A trace of an unknown time of day has its own times, which an import takes.
+	"$rtl" export --torch torch --csv csv --rpd t.rpd t.db
+	python3 "$here/check_torch.py" t.db torch
+	python3 "$here/check_csv.py" t.db csv
+	python3 "$here/check_rpd.py" t.db t.rpd
+	"$rtl" import -o torch.db torch/*
+	python3 "$here/check_round_trip.py" torch t.db torch.db
 	sqlite3 m.rpd 'UPDATE rocpd_op SET "end" = start - 1 WHERE id = 7'
 	run -1 --separate-stderr "$rtl" import -o bad.db m.rpd
 	[ "$stderr" = "rtl: m.rpd: row 7 of rocpd_op: ends before it begins" ]

@@ -95,6 +95,7 @@ struct export_range {
 	const struct export_process *process;
 	enum export_range_kind kind;
 	int64_t id, parent, tid, start_ns, end_ns;
+	bool has_tid;	  /* a mark of an import may be of no thread */
 	const char *text; /* UTF-8 */
 };
 

@@ -381,6 +381,7 @@ static int give_range(struct pass *pass, const struct query_rows *row)
 						 : EXPORT_PUSH,
 		.id = query_integer(row, 1),
 		.tid = query_integer(row, 2),
+		.has_tid = !query_is_null(row, 2),
 		.start_ns = query_integer(row, 5),
 		.parent = query_integer(row, 7),
 	};

@@ -352,5 +352,6 @@ bool export_has_time(const struct export_source *source, int64_t start_ns, int64
 
 int64_t export_realtime_offset(const struct export_source *source)
 {
-	return wrap_minus(source->start_realtime_ns, source->start_ns);
+	return source->start_realtime_ns ? wrap_minus(source->start_realtime_ns, source->start_ns)
+					 : 0;
 }

@@ -157,6 +157,9 @@ static void set_geometry(const struct reading *r, sqlite3_stmt *rows, struct tra
 			memset(ret->grid, 0, sizeof(ret->grid));
 		return;
 	}
+	/* A graph has many kernels, and the one row of its launch is of another one. */
+	if (strstr(api, "GraphLaunch"))
+		return;
 	for (int i = 0; i < 3; i++) {
 		uint64_t items = side(rows, OP_WORKGROUP + 3 + i);
 

@@ -175,6 +175,10 @@ TEST_CASE(the_peak_is_that_of_arithmetic_or_of_memory)
 	assert_null(gpu_peak_find("NVIDIA H200 NVL"));
 	assert_null(gpu_peak_find("Tesla V100S-PCIE-32GB"));
 	assert_non_null(gpu_peak_find("NVIDIA H200"));
+	/* Half of an MI350X. */
+	cost = (struct op_cost){
+		.flops = 1153.4e12, .has_bytes = true, .has_precision = true, .precision = OP_FP16};
+	assert_float_equal(gpu_peak_least_ns(gpu_peak_find("AMD Instinct MI350P"), &cost), 1e9, 1);
 	assert_ptr_not_equal(
 		gpu_peak_find("Tesla V100-PCIE-16GB"), gpu_peak_find("Tesla V100-SXM2-16GB"));
 	/* The matrix units of an MI100 take twice as long for bfloat16. */

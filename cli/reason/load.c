@@ -410,6 +410,7 @@ static void take_event(
 		.median_ns = (double)from->median_ns,
 		.cost_pct = from->cost_pct,
 		.cause = from->cause,
+		.is_first_meeting = !from->longest && from->cause == STRAGGLER_TRANSFER,
 	};
 	if (event->has_place)
 		event->place = place_of(c, from->group, from->lane);

@@ -89,6 +89,8 @@ struct reason_straggler {
 struct reason_event {
 	/* has_place: the others wait for one rank, or there is one GPU */
 	bool is_found, has_place, is_step;
+	/* GPUs are in collectives in the first window, before which ranks initialise and compile */
+	bool is_first_meeting;
 	uint64_t count;
 	int64_t number; /* number of the longest step */
 	double longest_ns, median_ns, cost_pct;

@@ -293,7 +293,9 @@ bool reason_event(struct judging *j)
 	const struct reason_event *event = &f->event;
 	bool is_unknown = f->filtered && event->cause == STRAGGLER_SEVERAL;
 	const char *does = is_unknown ? "did what was not recorded, as was asked"
-				      : (event->has_place ? what : all)[event->cause];
+			   : event->is_first_meeting && !event->has_place
+				   ? "wait in the first collective until the last one comes"
+				   : (event->has_place ? what : all)[event->cause];
 	char longest[32], median[32], place[96], which[64];
 
 	/* Where all GPUs compute longer a step has more work, which is no less a reason to name a

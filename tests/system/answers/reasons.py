@@ -296,6 +296,10 @@ def checkpoint(rank, step):
     rank.host(30 * S if rank.rank == 0 and step == 6 else 0)
 
 
+def loads_first(rank, step):
+    rank.host(5 * S if rank.rank == 6 and not step else 0)
+
+
 def compiles(rank, step):
     rank.host(200 * MS if step < 2 else 0)
 
@@ -753,7 +757,9 @@ OTHERS = [("many short kernels", 1, many_short, "launch_bound"), ("queues that a
 # What costs nothing, since it lies in the slack.
 SLACK = [("a slow GPU, but all wait for storage", 8, from_storage, slow(3, 1.3)),
          ("a host that is late within its stage's bubble", 4, pipeline(late(3, MS)), lambda job: None)]
-EVENTS = [("a checkpoint", 8, data_parallel(checkpoint), 0), ("compilation", 8, data_parallel(compiles), None)]
+EVENTS = [("a checkpoint", 8, data_parallel(checkpoint), 0, "rank 0 idles"),
+          ("compilation", 8, data_parallel(compiles), None, "all GPUs"),
+          ("a rank that loads", 8, data_parallel(loads_first), None, "all GPUs wait in the first collective")]
 
 
 def store(job, folder, change=""):
@@ -813,9 +819,10 @@ def main():
                 assert reason["rank"] is None and not reason["straggler"], (name, seed, reason)
             for fault in FAULTS + (MANY if is_long else []):
                 check_fault(rtl, folder, fault, seed)
-            for name, ranks, program, rank in EVENTS:
+            for name, ranks, program, rank, words in EVENTS:
                 reason = ask(rtl, Job(ranks, seed=seed).run(program), folder)
                 assert reason["code"] == "event" and reason["event"]["rank"] == rank, (name, seed, reason)
+                assert words in reason["text"], (name, seed, reason["text"])
             # With a stream for each direction the link hides in the bubble, and costs no rank more than another.
             for link_us, streams, code in ((20, False, "exposed_comm"), (600, False, "late_rank"), (600, True, "exposed_comm")):
                 reason = ask(rtl, Job(4, seed=seed).run(pipeline(link_us=link_us, has_streams=streams)), folder)

@@ -260,6 +260,14 @@ int collectives_add_replays(struct collectives *c, const struct collectives_even
  * -ENOMEM. */
 int collectives_need_order(struct collectives *c);
 
+/*
+ * Finds @lane's communicator whose operations take longest compared with those of the same kind and
+ * bytes of the other communicators of its size; COLLECTIVES_NONE: none takes 1.2 times as long.
+ * Returns 0 or -ENOMEM.
+ */
+int collectives_slow_comm(
+	const struct collectives *c, uint32_t lane, uint32_t *ret_comm, double *ret_ratio);
+
 const struct collectives_process *collectives_process_of(
 	const struct collectives *c, uint32_t launch);
 /* Writes "rank 3", or "process 7" if its rank is unknown, with the GPU if the process has

@@ -255,15 +255,16 @@ static void add_to_last(struct collectives *c, const struct collectives_operatio
 		lane->cause_ns[i] = wrap_plus(lane->cause_ns[i], operation->cause_ns[i]);
 	lane->compute_ns =
 		wrap_plus(lane->compute_ns, c->launches[operation->last].window[SWEEP_COMPUTE]);
-	lane->median_compute_ns =
-		wrap_plus(lane->median_compute_ns, c->launches[operation->median].window[SWEEP_COMPUTE]);
+	lane->median_compute_ns = wrap_plus(
+		lane->median_compute_ns, c->launches[operation->median].window[SWEEP_COMPUTE]);
 }
 
 static size_t find_bin(const struct collectives *c, int64_t at)
 {
 	double length = (double)wrap_minus(c->to_ns, c->from_ns);
-	double bin =
-		length > 0 ? (double)wrap_minus(at, c->from_ns) / length * COLLECTIVES_HEAT_BINS : 0;
+	double bin = length > 0
+			     ? (double)wrap_minus(at, c->from_ns) / length * COLLECTIVES_HEAT_BINS
+			     : 0;
 
 	return bin < 0 ? 0 : bin >= COLLECTIVES_HEAT_BINS ? COLLECTIVES_HEAT_BINS - 1 : (size_t)bin;
 }
@@ -411,5 +412,85 @@ int collectives_rank(struct collectives *c)
 	if (c->operation_count)
 		qsort(c->operations, c->operation_count, sizeof(*c->operations),
 			compare_operations);
+	return 0;
+}
+
+/* ---- slow communicators ---- */
+
+static int compare_reals(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Returns the median latency of a communicator's operations of one kind and size, or 0 if there are
+ * too few. */
+static double median_latency(
+	const struct collectives *c, uint32_t comm, uint8_t op, int bucket, double *values)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < c->operation_count; i++) {
+		const struct collectives_operation *o = c->operations + i;
+
+		if (o->is_timed && !o->is_pairs && !o->is_mixed && o->comm == comm && o->op == op &&
+			ilogb(o->bytes + 1) == bucket)
+			values[count++] = (double)wrap_minus(o->stop_last, o->start_last);
+	}
+	if (count < 3)
+		return 0;
+	qsort(values, count, sizeof(*values), compare_reals);
+	return values[count / 2];
+}
+
+/* Returns true if @lane has a launch in the operation, and so is a member. */
+static bool is_member(
+	const struct collectives *c, const struct collectives_operation *o, uint32_t lane)
+{
+	for (uint32_t i = 0; i < o->launches; i++)
+		if (c->launches[c->by_operation[o->first + i]].lane == lane)
+			return true;
+	return false;
+}
+
+int collectives_slow_comm(
+	const struct collectives *c, uint32_t lane, uint32_t *ret_comm, double *ret_ratio)
+{
+	CLEANUP(free_p) double *values = calloc(c->operation_count + 1, sizeof(*values));
+	CLEANUP(free_p) double *others = calloc(c->comm_count + 1, sizeof(*others));
+	CLEANUP(free_p) bool *seen = calloc(c->comm_count + 1, sizeof(*seen));
+
+	if (!values || !others || !seen)
+		return -ENOMEM;
+	*ret_comm = COLLECTIVES_NONE;
+	*ret_ratio = 0;
+	for (size_t i = 0; i < c->operation_count; i++) {
+		const struct collectives_operation *o = c->operations + i;
+		int bucket = ilogb(o->bytes + 1);
+		double own, ratio;
+		size_t count = 0;
+
+		if (!o->is_timed || o->is_pairs || o->is_mixed || seen[o->comm] ||
+			!is_member(c, o, lane))
+			continue;
+		seen[o->comm] = true;
+		own = median_latency(c, o->comm, o->op, bucket, values);
+		for (uint32_t k = 0; k < c->comm_count && own > 0; k++)
+			if (k != o->comm && c->comms[k].size == c->comms[o->comm].size) {
+				others[count] = median_latency(c, k, o->op, bucket, values);
+				count += others[count] > 0;
+			}
+		if (!count)
+			continue;
+		qsort(others, count, sizeof(*others), compare_reals);
+		ratio = own / others[count / 2];
+		if (ratio > *ret_ratio) {
+			*ret_ratio = ratio;
+			*ret_comm = o->comm;
+		}
+	}
+	if (*ret_ratio < 1.2)
+		*ret_comm = COLLECTIVES_NONE;
 	return 0;
 }

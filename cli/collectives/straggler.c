@@ -20,6 +20,7 @@ const char *straggler_cause_name(enum straggler_cause cause)
 static void straggler_done(struct straggler *straggler)
 {
 	free(straggler->lanes);
+	free(straggler->causes);
 	free(straggler->spans);
 	*straggler = (struct straggler){0};
 }
@@ -41,7 +42,10 @@ struct order {
 /* What is found in one group. */
 struct search {
 	const struct waiting_group *group;
-	bool *is_event; /* one per window */
+	const struct waiting *waiting;
+	const struct waiting_group *steps; /* whose windows were joined to these; or the same */
+	const struct meetings *meetings;   /* that join its windows; NULL: none do */
+	bool *is_event; /* one per window; of joined windows also those that are not whole */
 	size_t first;	/* first window that counts; those before it are warm-up */
 	int64_t wall_ns;
 	struct order *order; /* of one window, the shortest wait first */
@@ -86,13 +90,6 @@ static int compare_lanes(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static int compare_reals(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static int64_t length_of(const struct waiting_group *group, size_t window)
 {
 	return group->cuts[window + 1] - group->cuts[window];
@@ -130,22 +127,9 @@ static bool has_lane(const struct straggler *straggler, uint32_t lane)
 	return false;
 }
 
-/* Returns true if nothing was recorded in the window, perhaps because the user asked for that. */
-static bool is_empty(const struct waiting_group *group, size_t window)
-{
-	for (size_t i = 0; i < group->lane_count; i++) {
-		const struct waiting_cell *cell = waiting_cell(group, i, window);
-
-		if (cell->class_ns[SWEEP_COMPUTE] || cell->class_ns[SWEEP_COPY] ||
-			cell->class_ns[SWEEP_COMM])
-			return false;
-	}
-	return true;
-}
-
 static bool is_counted(const struct search *s, size_t window)
 {
-	return window >= s->first && !s->is_event[window] && !is_empty(s->group, window);
+	return window >= s->first && !s->is_event[window] && !waiting_is_empty(s->group, window);
 }
 
 /* Returns true if the window counts and is not so short that it says nothing of the others, as what
@@ -307,16 +291,34 @@ static bool is_always_least(struct search *s, const struct straggler *straggler)
 
 /* ---- events ---- */
 
-static void find_events(struct search *s, struct straggler_event *ret)
+/*
+ * Between meetings a host may be ahead of its GPU, and wait for it in one step of several: such a
+ * step is long for all of them, and no event unless the joined window is longer than others by half
+ * of that, too.
+ */
+static bool is_long_joined(const struct search *s, size_t window, int64_t median_ns)
+{
+	const struct meetings *m = s->meetings;
+
+	return !m || !m->is_whole[m->joined[window]] ||
+	       (length_of(&m->group, m->joined[window]) - median_ns) * 2 >=
+		       length_of(s->group, window) - s->typical_ns[window];
+}
+
+static void find_events(struct search *s, int64_t joined_ns, struct straggler_event *ret)
 {
 	const struct waiting_group *group = s->group;
-	int64_t whole = group->cuts[group->windows] - group->cuts[0], beyond = 0;
+	/* Without other ranks, which make it an event that they wait for, the first step is left
+	 * out, as from all other figures. */
+	size_t first = group->is_alone ? s->first : 0;
+	int64_t whole = group->cuts[group->windows] - group->cuts[first], beyond = 0;
 	struct straggler_event event = {.group = group};
 
-	for (size_t i = 0; i < group->windows; i++) {
+	for (size_t i = first; i < group->windows; i++) {
 		int64_t length = length_of(group, i), median = s->typical_ns[i];
 
-		if (length < median * STRAGGLER_EVENT_TIMES || is_empty(group, i))
+		if (length < median * STRAGGLER_EVENT_TIMES || waiting_is_empty(group, i) ||
+			!is_long_joined(s, i, joined_ns))
 			continue;
 		/* A window that costs little is noise of short windows. */
 		if ((double)(length - median) * 100 < (double)whole * STRAGGLER_EVENT_PCT / 4)
@@ -375,7 +377,7 @@ static void explain_event(struct search *s, struct straggler_event *event)
 	struct waiting_cell none = {0};
 
 	sort_window(s, event->longest);
-	event->lane = COLLECTIVES_NONE;
+	event->lane = group->lane_count > 1 ? COLLECTIVES_NONE : 0;
 	if (group->lane_count > 1 && (s->order[1].wait - s->order[0].wait) * 2 >= beyond) {
 		event->lane = s->order[0].lane;
 		take_parts(waiting_cell(group, event->lane, event->longest),
@@ -428,8 +430,8 @@ static int64_t common_idle(const struct search *s, size_t window)
 	return least;
 }
 
-/* What one of several stragglers does beyond the reference in the windows in which it is the one
- * that the others wait for. */
+/* What one of several stragglers does beyond the reference: in all windows that cost something, or
+ * if they are late by turns, in those in which it is the one that the others wait for. */
 struct share {
 	int64_t part_ns[STRAGGLER_CAUSES], waiting_ns;
 };
@@ -440,7 +442,7 @@ static bool has_other_cause(const struct straggler *straggler, const struct shar
 {
 	for (size_t i = 0; i < straggler->count; i++)
 		if (shares[i].waiting_ns * 4 >= straggler->waiting_ns &&
-			main_cause(shares[i].part_ns, shares[i].waiting_ns) != straggler->cause)
+			straggler->causes[i] != straggler->cause)
 			return true;
 	return false;
 }
@@ -454,7 +456,9 @@ static int compare_with_reference(
 	CLEANUP(free_p) struct share *shares = calloc(straggler->count, sizeof(*shares));
 	size_t others = 0;
 
-	if (!shares)
+	free(straggler->causes);
+	straggler->causes = calloc(straggler->count, sizeof(*straggler->causes));
+	if (!shares || !straggler->causes)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < group->lane_count; i++) {
 		int64_t wait = 0;
@@ -482,87 +486,24 @@ static int compare_with_reference(
 		a = waiting_cell(group, straggler->lanes[own], w);
 		b = waiting_cell(group, straggler->reference, w);
 		take_parts(a, b, straggler->part_ns);
-		take_parts(a, b, shares[own].part_ns);
 		straggler->waiting_ns += waiting_total_ns(b) - waiting_total_ns(a);
-		shares[own].waiting_ns += waiting_total_ns(b) - waiting_total_ns(a);
+		for (size_t i = 0; i < straggler->count; i++) {
+			const struct waiting_cell *one =
+				waiting_cell(group, straggler->lanes[i], w);
+
+			if (i != own && straggler->is_in_turn)
+				continue;
+			take_parts(one, b, shares[i].part_ns);
+			shares[i].waiting_ns += waiting_total_ns(b) - waiting_total_ns(one);
+		}
 		straggler->compute_ns += a->class_ns[SWEEP_COMPUTE];
 		straggler->reference_compute_ns += b->class_ns[SWEEP_COMPUTE];
 	}
 	straggler->cause = main_cause(straggler->part_ns, straggler->waiting_ns);
+	for (size_t i = 0; i < straggler->count; i++)
+		straggler->causes[i] = main_cause(shares[i].part_ns, shares[i].waiting_ns);
 	if (has_other_cause(straggler, shares))
 		straggler->cause = STRAGGLER_SEVERAL;
-	return 0;
-}
-
-/* Returns the median latency of a communicator's operations of one kind and size, or 0 if there are
- * too few. */
-static double median_latency(
-	const struct collectives *c, uint32_t comm, uint8_t op, int bucket, double *values)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < c->operation_count; i++) {
-		const struct collectives_operation *o = c->operations + i;
-
-		if (o->is_timed && !o->is_pairs && !o->is_mixed && o->comm == comm && o->op == op &&
-			ilogb(o->bytes + 1) == bucket)
-			values[count++] = (double)wrap_minus(o->stop_last, o->start_last);
-	}
-	if (count < 3)
-		return 0;
-	qsort(values, count, sizeof(*values), compare_reals);
-	return values[count / 2];
-}
-
-/* Returns true if @lane has a launch in the operation, and so is a member. */
-static bool is_member(
-	const struct collectives *c, const struct collectives_operation *o, uint32_t lane)
-{
-	for (uint32_t i = 0; i < o->launches; i++)
-		if (c->launches[c->by_operation[o->first + i]].lane == lane)
-			return true;
-	return false;
-}
-
-/* Finds the straggler's communicator that takes longest compared with the other communicators of
- * its size, for the same operation and bytes. */
-static int find_slow_comm(const struct collectives *c, struct straggler *straggler)
-{
-	CLEANUP(free_p) double *values = calloc(c->operation_count + 1, sizeof(*values));
-	CLEANUP(free_p) double *others = calloc(c->comm_count + 1, sizeof(*others));
-	CLEANUP(free_p) bool *seen = calloc(c->comm_count + 1, sizeof(*seen));
-	uint32_t lane = straggler->group->lanes[straggler->lanes[0]];
-
-	straggler->comm = COLLECTIVES_NONE;
-	if (!values || !others || !seen)
-		return -ENOMEM;
-	for (size_t i = 0; i < c->operation_count; i++) {
-		const struct collectives_operation *o = c->operations + i;
-		int bucket = ilogb(o->bytes + 1);
-		double own, ratio;
-		size_t count = 0;
-
-		if (!o->is_timed || o->is_pairs || o->is_mixed || seen[o->comm] ||
-			!is_member(c, o, lane))
-			continue;
-		seen[o->comm] = true;
-		own = median_latency(c, o->comm, o->op, bucket, values);
-		for (uint32_t k = 0; k < c->comm_count && own > 0; k++)
-			if (k != o->comm && c->comms[k].size == c->comms[o->comm].size) {
-				others[count] = median_latency(c, k, o->op, bucket, values);
-				count += others[count] > 0;
-			}
-		if (!count)
-			continue;
-		qsort(others, count, sizeof(*others), compare_reals);
-		ratio = own / others[count / 2];
-		if (ratio > straggler->comm_ratio) {
-			straggler->comm_ratio = ratio;
-			straggler->comm = o->comm;
-		}
-	}
-	if (straggler->comm_ratio < 1.2)
-		straggler->comm = COLLECTIVES_NONE;
 	return 0;
 }
 
@@ -611,6 +552,41 @@ static void cut_spans(struct straggler *straggler, int64_t from_ns)
 		straggler->spans[0].from_ns = from_ns;
 }
 
+/*
+ * Ranks that are late one after the other within a window wait for each other as all others do, and
+ * where all of them are mended none waits for them. Adds the least of what one of them waits for
+ * the others, unless that is little: then it is what their lateness differs by.
+ */
+static int add_waits_between(struct search *s, const int64_t *gains, struct straggler *straggler)
+{
+	size_t windows = s->group->windows, count = straggler->count;
+	CLEANUP(free_p) double *shares = NULL;
+	double sum = 0;
+
+	if (count < 2 || count > STRAGGLER_SERIAL_MAX || straggler->is_in_turn ||
+		straggler->is_about || !s->waiting || !s->waiting->collectives)
+		return 0;
+	shares = calloc(count * windows + 1, sizeof(*shares));
+	if (!shares ||
+		waiting_between(s->waiting, s->steps, s->group, straggler->lanes, count, shares))
+		return -ENOMEM;
+	for (size_t w = 0; w < windows; w++) {
+		double least = INFINITY;
+
+		for (size_t i = 0; i < count && gains[w]; i++) {
+			double wait =
+				shares[i * windows + w] *
+				(double)waiting_cell(s->group, straggler->lanes[i], w)->wait_ns;
+
+			least = wait < least ? wait : least;
+		}
+		sum += gains[w] ? least : 0;
+	}
+	if (sum * 5 >= (double)straggler->gain_ns)
+		straggler->gain_ns += (int64_t)sum;
+	return 0;
+}
+
 static int price(struct search *s, struct straggler *straggler)
 {
 	CLEANUP(free_p) int64_t *gains = calloc(s->group->windows + 1, sizeof(*gains));
@@ -638,10 +614,12 @@ static int price(struct search *s, struct straggler *straggler)
 	}
 	if (exposed > 0)
 		straggler->gain_ns += exposed;
+	straggler->is_about = pairs * 10 > straggler->gain_ns;
+	if (add_waits_between(s, gains, straggler))
+		return -ENOMEM;
 	straggler->cost_pct =
 		s->wall_ns > 0 ? 100.0 * (double)straggler->gain_ns / (double)s->wall_ns : 0;
 	straggler->is_at_most = common * 10 > straggler->gain_ns;
-	straggler->is_about = pairs * 10 > straggler->gain_ns;
 	straggler->is_in_slack = common * 10 >= straggler->gain_ns * 9;
 	if (straggler->windows && compare_with_reference(s, straggler, gains))
 		return -ENOMEM;
@@ -723,6 +701,31 @@ static double most_of(const double *gains, size_t count)
 	return most;
 }
 
+static int price_together(struct search *s, double most, struct straggler *ret)
+{
+	choose_together(s, most * 0.75, ret);
+	return ret->count ? price(s, ret) : 0;
+}
+
+/*
+ * Returns true if @both are @alone and another rank or two that are as late, each for a cause of
+ * its own: then to mend @alone gains little before the others are mended as well. Stages of a
+ * pipeline wait differently by design.
+ */
+static bool is_one_of(const struct straggler *alone, const struct straggler *both)
+{
+	if (both->count <= alone->count || both->count > alone->count + 2 || both->is_about ||
+		both->is_in_slack || both->cost_pct < alone->cost_pct * 1.5)
+		return false;
+	for (size_t i = 0; i < alone->count; i++)
+		if (!has_lane(both, alone->lanes[i]))
+			return false;
+	for (size_t i = 0; i < both->count; i++)
+		if (both->causes[i] == STRAGGLER_SEVERAL)
+			return false;
+	return true;
+}
+
 /* Finds one rank, several in turn, or several that are late together. *@roles is raised if the
  * others wait for a partner that computes longer, as for a stage of a pipeline. */
 static int find_steady(
@@ -731,25 +734,27 @@ static int find_steady(
 	size_t n = s->group->lane_count;
 	CLEANUP(straggler_done)
 	struct straggler found = {.lanes = calloc(n + 1, sizeof(*found.lanes))};
+	CLEANUP(straggler_done)
+	struct straggler both = {.lanes = calloc(n + 1, sizeof(*both.lanes))};
 	double least = (double)s->wall_ns * STRAGGLER_COST_PCT / 100;
 	double most = most_of(s->alone, n), together = most_of(s->together, n);
-	int r;
+	int r = 0;
 
-	if (!found.lanes)
+	if (!found.lanes || !both.lanes)
 		return -ENOMEM;
 	if (most >= least / 2) {
 		choose_alone(s, most / 2 > least / 2 ? most / 2 : least / 2, &found);
 		r = found.count ? price(s, &found) : 0;
-		if (r)
-			return r;
 	}
-	if (found.cost_pct < STRAGGLER_COST_PCT && together >= least) {
-		free(found.spans);
-		found = (struct straggler){.lanes = found.lanes};
-		choose_together(s, together * 0.75, &found);
-		r = found.count ? price(s, &found) : 0;
-		if (r)
-			return r;
+	if (!r && together >= least)
+		r = price_together(s, together, &both);
+	if (r)
+		return r;
+	if (found.cost_pct < STRAGGLER_COST_PCT || is_one_of(&found, &both)) {
+		struct straggler alone = found;
+
+		found = both;
+		both = alone;
 	}
 	if (found.is_in_slack)
 		ret = slack;
@@ -818,7 +823,8 @@ static void find_change(const struct search *s, struct straggler_change *ret)
 static int choose_windows(struct search *s, struct straggler_event *event)
 {
 	const struct waiting_group *group = s->group;
-	int r;
+	CLEANUP(search_done) struct search joined = {0};
+	int r = 0;
 
 	s->is_event = calloc(group->windows + 1, sizeof(*s->is_event));
 	s->typical_ns = calloc(group->windows + 1, sizeof(*s->typical_ns));
@@ -826,46 +832,89 @@ static int choose_windows(struct search *s, struct straggler_event *event)
 		return -ENOMEM;
 	if (!group->windows)
 		return 0;
-	r = find_medians(s);
-	if (!r && group->source != WAITING_BY_SLICES)
-		find_events(s, event);
 	s->first = group->windows >= 3;
+	if (s->meetings) {
+		joined.group = &s->meetings->group;
+		r = choose_windows(&joined, NULL);
+	}
+	if (!r)
+		r = find_medians(s);
+	if (!r && event && group->source != WAITING_BY_SLICES)
+		find_events(s, joined.median_ns, event);
 	return r;
 }
 
-static int search_group(const struct waiting_group *group, struct stragglers *ret, size_t *roles)
+static int search_new(struct search *s)
+{
+	size_t n = s->group->lane_count;
+
+	s->order = calloc(n + 1, sizeof(*s->order));
+	s->alone = calloc(n + 1, sizeof(*s->alone));
+	s->alone_squares = calloc(n + 1, sizeof(*s->alone_squares));
+	s->together = calloc(n + 1, sizeof(*s->together));
+	return s->order && s->alone && s->alone_squares && s->together ? 0 : -ENOMEM;
+}
+
+static int find_in_windows(struct search *s, struct stragglers *ret, size_t *roles)
+{
+	for (size_t i = 0; i < s->group->windows; i++)
+		if (is_counted(s, i))
+			add_window(s, i);
+	return find_steady(s, &ret->steady, &ret->slack, roles);
+}
+
+/* Finds the straggler in the windows between meetings. */
+static int find_in_joined(struct search *s, struct stragglers *ret, size_t *roles)
+{
+	const struct meetings *m = s->meetings;
+	CLEANUP(search_done)
+	struct search joined = {.group = &m->group, .steps = s->group, .waiting = s->waiting};
+	int r = search_new(&joined);
+
+	if (!r)
+		r = choose_windows(&joined, NULL);
+	if (r)
+		return r;
+	for (size_t i = 0; i < s->group->windows; i++)
+		joined.is_event[m->joined[i]] |= s->is_event[i] || !m->is_whole[m->joined[i]];
+	r = find_in_windows(&joined, ret, roles);
+	if (ret->steady.group == &m->group)
+		ret->steady.group = s->group;
+	if (ret->slack.group == &m->group)
+		ret->slack.group = s->group;
+	return r;
+}
+
+static int search_group(const struct waiting *waiting, const struct waiting_group *group,
+	struct stragglers *ret, size_t *roles)
 {
 	size_t n = group->lane_count;
+	CLEANUP(meetings_done) struct meetings meetings = {0};
 	CLEANUP(search_done)
-	struct search s = {
-		.group = group,
-		.order = calloc(n + 1, sizeof(*s.order)),
-		.alone = calloc(n + 1, sizeof(*s.alone)),
-		.alone_squares = calloc(n + 1, sizeof(*s.alone_squares)),
-		.together = calloc(n + 1, sizeof(*s.together)),
-	};
+	struct search s = {.group = group, .steps = group, .waiting = waiting};
 	const struct straggler_event *before = ret->event.group ? &ret->event : NULL;
 	double cost_pct = before ? before->cost_pct : 0;
-	int r;
+	int r = meetings_join(waiting, group, &meetings);
 
-	if (!s.order || !s.alone || !s.alone_squares || !s.together)
-		return -ENOMEM;
+	if (!r)
+		r = search_new(&s);
+	if (r)
+		return r;
+	s.meetings = meetings.group.windows ? &meetings : NULL;
 	r = choose_windows(&s, &ret->event);
 	if (r || !group->windows)
 		return r;
 	if (ret->event.group == group && ret->event.cost_pct > cost_pct)
 		explain_event(&s, &ret->event);
-	for (size_t i = 0; i < group->windows; i++) {
+	for (size_t i = 0; i < group->windows && !group->is_alone; i++) {
 		if (!is_counted(&s, i))
 			continue;
-		if (n > 1)
-			add_window(&s, i);
 		for (size_t lane = 0; lane < n; lane++)
 			waiting_add(&ret->sum, waiting_cell(group, lane, i));
 		ret->window_ns += (uint64_t)length_of(group, i) * n;
 	}
 	if (n > 1)
-		r = find_steady(&s, &ret->steady, &ret->slack, roles);
+		r = s.meetings ? find_in_joined(&s, ret, roles) : find_in_windows(&s, ret, roles);
 	/* A change in another group's windows says nothing about this group. */
 	if (!r && ret->steady.group == group)
 		ret->change = (struct straggler_change){0};
@@ -878,13 +927,17 @@ static int search_group(const struct waiting_group *group, struct stragglers *re
 	return r;
 }
 
-int stragglers_windows(const struct waiting_group *group, bool **ret)
+int stragglers_windows(const struct waiting *waiting, const struct waiting_group *group, bool **ret)
 {
+	CLEANUP(meetings_done) struct meetings meetings = {0};
 	CLEANUP(search_done) struct search s = {.group = group};
 	CLEANUP(free_p) bool *counts = calloc(group->windows + 1, sizeof(*counts));
 	struct straggler_event event = {0};
-	int r = choose_windows(&s, &event);
+	int r = meetings_join(waiting, group, &meetings);
 
+	s.meetings = meetings.group.windows ? &meetings : NULL;
+	if (!r)
+		r = choose_windows(&s, &event);
 	if (r || !counts)
 		return r ? r : -ENOMEM;
 	for (size_t i = 0; i < group->windows; i++)
@@ -901,7 +954,7 @@ int stragglers_find(const struct waiting *waiting, struct stragglers *ret)
 
 	for (size_t i = 0; i < waiting->group_count && !r; i++) {
 		groups += waiting->groups[i].lane_count > 1;
-		r = search_group(waiting->groups + i, &found, &roles);
+		r = search_group(waiting, waiting->groups + i, &found, &roles);
 	}
 	/* Where each of several groups has such a rank it has more to do than its partners by
 	 * design, and is as fast as those of the other groups: those that prefill for others that
@@ -911,7 +964,9 @@ int stragglers_find(const struct waiting *waiting, struct stragglers *ret)
 		straggler_done(&found.steady);
 	if (!r && found.steady.group && found.steady.cause == STRAGGLER_TRANSFER &&
 		waiting->collectives)
-		r = find_slow_comm(waiting->collectives, &found.steady);
+		r = collectives_slow_comm(waiting->collectives,
+			found.steady.group->lanes[found.steady.lanes[0]], &found.steady.comm,
+			&found.steady.comm_ratio);
 	if (r) {
 		stragglers_done(&found);
 		return r;

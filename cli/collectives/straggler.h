@@ -19,6 +19,9 @@
  * causes. */
 #define STRAGGLER_CAUSE_PCT   50
 
+/* Of so many ranks at most it is looked at whether they are late one after the other. */
+#define STRAGGLER_SERIAL_MAX 4
+
 enum straggler_cause {
 	STRAGGLER_COMPUTE,
 	STRAGGLER_COPY,
@@ -55,8 +58,8 @@ struct straggler {
 	struct straggler_span *spans;
 	size_t span_count;
 	int64_t kind_gain_ns[STEP_KINDS_MAX], kind_wall_ns[STEP_KINDS_MAX]; /* by kind of step */
-	enum straggler_cause cause;
-	int64_t part_ns[STRAGGLER_CAUSES]; /* sums over these windows, beyond the reference */
+	enum straggler_cause cause, *causes; /* causes: of each lane by itself */
+	int64_t part_ns[STRAGGLER_CAUSES];   /* sums over these windows, beyond the reference */
 	/* how much longer the reference waits: the sum of the parts */
 	int64_t waiting_ns;
 	int64_t compute_ns, reference_compute_ns;
@@ -73,7 +76,8 @@ struct straggler_event {
 	size_t longest;
 	int64_t longest_ns, median_ns; /* median_ns: of its kind */
 	double cost_pct;	       /* share of the whole time, beyond the median */
-	/* index of the rank that the others wait for; COLLECTIVES_NONE: all are alike */
+	/* index of the rank that the others wait for, or of the only one; COLLECTIVES_NONE: all are
+	 * alike */
 	uint32_t lane;
 	enum straggler_cause cause; /* cause of that rank, or of all */
 };
@@ -102,6 +106,7 @@ void stragglers_done(struct stragglers *stragglers);
  * events, nor those in which nothing was recorded. The caller frees the array. Returns 0 or
  * -ENOMEM.
  */
-int stragglers_windows(const struct waiting_group *group, bool **ret);
+int stragglers_windows(
+	const struct waiting *waiting, const struct waiting_group *group, bool **ret);
 /* Returns "compute", "copy", "transfer", "host", "held", "idle" or "several". */
 const char *straggler_cause_name(enum straggler_cause cause);

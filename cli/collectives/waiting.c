@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/base/array.h"
+#include "cli/trace/kernels/leaders.h"
 #include "cli/base/wrapping.h"
 #include "proto/base/cleanup.h"
 #include "proto/names/collectives.h"
@@ -64,6 +65,18 @@ void waiting_add(struct waiting_cell *to, const struct waiting_cell *from)
 		to->class_ns[i] = wrap_plus(to->class_ns[i], from->class_ns[i]);
 	to->wait_ns = wrap_plus(to->wait_ns, from->wait_ns);
 	to->pair_wait_ns = wrap_plus(to->pair_wait_ns, from->pair_wait_ns);
+}
+
+bool waiting_is_empty(const struct waiting_group *group, size_t window)
+{
+	for (size_t i = 0; i < group->lane_count; i++) {
+		const struct waiting_cell *cell = waiting_cell(group, i, window);
+
+		if (cell->class_ns[SWEEP_COMPUTE] || cell->class_ns[SWEEP_COPY] ||
+			cell->class_ns[SWEEP_COMM])
+			return false;
+	}
+	return true;
 }
 
 /* ---- which lanes are connected ---- */
@@ -137,6 +150,33 @@ static int find_groups(struct waiting *w)
 	return number_groups(w, parent, takes_part);
 }
 
+/* Makes one group of the GPUs of the only process. */
+static int group_alone(struct waiting *w)
+{
+	const struct collectives *c = w->collectives;
+	CLEANUP(free_p) bool *takes_part = calloc(c->lane_count + 1, sizeof(*takes_part));
+	CLEANUP(free_p) uint32_t *parent = calloc(c->lane_count + 1, sizeof(*parent));
+	uint32_t first = COLLECTIVES_NONE;
+	int r;
+
+	if (!takes_part || !parent)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < c->lane_count; i++) {
+		parent[i] = i;
+		if (!leaders_leads(c->filter.leaders, c->processes[c->lanes[i].process].id))
+			continue;
+		first = first == COLLECTIVES_NONE ? i : first;
+		parent[i] = first;
+		takes_part[i] = true;
+		if (c->lanes[i].process != c->lanes[first].process)
+			return 0;
+	}
+	r = number_groups(w, parent, takes_part);
+	for (size_t i = 0; i < w->group_count && !r; i++)
+		w->groups[i].is_alone = true;
+	return r;
+}
+
 /* ---- windows ---- */
 
 static int compare_times(const void *a, const void *b)
@@ -205,11 +245,28 @@ static bool are_alike(
 	return true;
 }
 
+/* A period in the kernels may begin anywhere in a step, so that what follows the last begin is only
+ * the rest of one: the waiting without its work, or the work without its waiting. Leaves that out.
+ */
+static void drop_rest(struct waiting_group *group, int64_t *buffer)
+{
+	size_t windows = group->windows;
+
+	if (windows < 4)
+		return;
+	for (size_t i = 0; i < windows; i++)
+		buffer[i] = group->cuts[i + 1] - group->cuts[i];
+	qsort(buffer, windows, sizeof(*buffer), compare_times);
+	group->windows -=
+		(group->cuts[windows] - group->cuts[windows - 1]) * 4 < buffer[windows / 2] * 3;
+}
+
 static int cut_by_steps(
 	const struct work *work, struct waiting_group *group, const struct steps *steps)
 {
 	const struct collectives *c = work->c;
 	CLEANUP(free_p) int64_t *buffer = calloc(group->lane_count + 1, sizeof(*buffer));
+	CLEANUP(free_p) int64_t *lengths = NULL;
 	const struct steps_process *longest = NULL;
 	int64_t end;
 
@@ -224,7 +281,8 @@ static int cut_by_steps(
 		return 0;
 	group->cuts = calloc(longest->count + 1, sizeof(*group->cuts));
 	group->numbers = calloc(longest->count + 1, sizeof(*group->numbers));
-	if (!buffer || !group->cuts || !group->numbers)
+	lengths = calloc(longest->count + 1, sizeof(*lengths));
+	if (!buffer || !lengths || !group->cuts || !group->numbers)
 		return -ENOMEM;
 	for (size_t i = 0; i < longest->count; i++) {
 		int64_t number = longest->at[i].number, at;
@@ -243,6 +301,8 @@ static int cut_by_steps(
 		group->windows--; /* the start of this step ends the window before */
 	else
 		group->cuts[group->windows] = end;
+	if (steps->source != STEPS_MARKERS)
+		drop_rest(group, lengths);
 	group->source = WAITING_BY_STEPS;
 	return 0;
 }
@@ -733,8 +793,8 @@ static void fill_up(struct waiting_group *group)
 		}
 }
 
-int waiting_new(const struct trace *trace, struct collectives *collectives,
-	const struct steps *steps, struct waiting **ret)
+static int make(const struct trace *trace, struct collectives *collectives,
+	const struct steps *steps, bool is_alone, struct waiting **ret)
 {
 	CLEANUP(waiting_free_p) struct waiting *w = calloc(1, sizeof(*w));
 	CLEANUP(work_done) struct work work = {.waiting = w, .c = collectives};
@@ -751,6 +811,11 @@ int waiting_new(const struct trace *trace, struct collectives *collectives,
 			collectives->nodes.shift_ns
 				[collectives->processes[collectives->lanes[i].process].node];
 	r = find_groups(w);
+	if (!r && is_alone && !w->group_count) {
+		free(w->groups);
+		w->groups = NULL;
+		r = group_alone(w);
+	}
 	for (size_t i = 0; i < w->group_count && !r; i++)
 		r = cut(&work, i, steps);
 	if (!r)
@@ -765,4 +830,16 @@ int waiting_new(const struct trace *trace, struct collectives *collectives,
 		fill_up(w->groups + i);
 	*ret = TAKE(w);
 	return 0;
+}
+
+int waiting_new(const struct trace *trace, struct collectives *collectives,
+	const struct steps *steps, struct waiting **ret)
+{
+	return make(trace, collectives, steps, false, ret);
+}
+
+int waiting_new_alone(const struct trace *trace, struct collectives *collectives,
+	const struct steps *steps, struct waiting **ret)
+{
+	return make(trace, collectives, steps, true, ret);
 }

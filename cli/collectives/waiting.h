@@ -42,6 +42,7 @@ enum waiting_source {
 struct waiting_group {
 	uint32_t *lanes; /* indexes of collectives->lanes, ascending */
 	size_t lane_count;
+	bool is_alone; /* the GPUs of a process that has no other ranks (waiting_new_alone) */
 	enum waiting_source source;
 	int64_t *cuts;	  /* window i lasts from cuts[i] to cuts[i + 1] */
 	int64_t *numbers; /* numbers of the steps; NULL if windows are not steps */
@@ -68,6 +69,13 @@ struct waiting {
  * -errno; query_error() has the reason unless it is -ENOMEM.
  */
 int waiting_new(const struct trace *trace, struct collectives *collectives,
+	const struct steps *steps, struct waiting **ret);
+/*
+ * Likewise of a job whose collectives connect nothing: all GPUs of the only process that
+ * @collectives are limited to are one group, in which none waits. There is no group if there are
+ * several processes.
+ */
+int waiting_new_alone(const struct trace *trace, struct collectives *collectives,
 	const struct steps *steps, struct waiting **ret);
 void waiting_free_p(struct waiting **waiting);
 
@@ -98,5 +106,38 @@ enum waiting_direction waiting_direction_of(
 uint32_t waiting_root_launch(
 	const struct collectives *c, const struct collectives_operation *operation);
 
+/* Returns true if nothing was recorded in the window, perhaps because the user asked for that. */
+bool waiting_is_empty(const struct waiting_group *group, size_t window);
 /* Adds @from to @to. */
 void waiting_add(struct waiting_cell *to, const struct waiting_cell *from);
+
+/* ---- meetings.c ---- */
+
+/* With fewer meetings nothing is joined. */
+#define MEETINGS_LEAST 3
+
+/*
+ * The windows of a group between two meetings of all its ranks. Where gradients are accumulated
+ * over several steps, or models are averaged after some, a rank that is late in each step is waited
+ * for in the last one alone, and its host may be several steps ahead of its GPU: the steps between
+ * two meetings are one piece of work.
+ */
+struct meetings {
+	/* The joined windows; the lanes are borrowed. Without windows there is nothing to join. */
+	struct waiting_group group;
+	bool *is_whole;	  /* of each: it ends with a meeting, and all of it was recorded */
+	uint32_t *joined; /* of each window of the original group: the joined one that has it */
+};
+
+/* Joins windows that are steps; others end where ranks meet. Returns 0 or -ENOMEM. */
+int meetings_join(
+	const struct waiting *waiting, const struct waiting_group *group, struct meetings *ret);
+void meetings_done(struct meetings *meetings);
+
+/*
+ * Computes of each of @count lanes of @group (indexes in it), in each of @windows' windows, the
+ * share of its waits in collectives in which another of these lanes comes last: ret[lane * windows
+ * + window]. @windows are those of the group, or joined ones. Returns 0 or -ENOMEM.
+ */
+int waiting_between(const struct waiting *waiting, const struct waiting_group *group,
+	const struct waiting_group *windows, const uint32_t *lanes, size_t count, double *ret);

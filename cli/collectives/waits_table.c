@@ -82,7 +82,7 @@ static int add_groups(struct waits_table *table)
 
 		if (!from->windows || !from->lane_count)
 			continue;
-		r = stragglers_windows(from, &group->counts);
+		r = stragglers_windows(waiting, from, &group->counts);
 		if (r)
 			return r;
 		group->group = from;

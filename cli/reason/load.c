@@ -342,21 +342,23 @@ static int compare_by_rank(
 static void take_places(
 	struct reason_straggler *s, const struct collectives *c, const struct straggler *from)
 {
-	uint32_t least[REASON_NAMED_MAX];
-	size_t count = 0;
+	size_t least[REASON_NAMED_MAX], count = 0;
 
 	for (size_t i = 0; i < from->count; i++) {
 		size_t at = count < REASON_NAMED_MAX ? count++ : REASON_NAMED_MAX;
 
-		for (; at && compare_by_rank(c, from->group, from->lanes[i], least[at - 1]) < 0;
+		for (; at && compare_by_rank(c, from->group, from->lanes[i],
+				     from->lanes[least[at - 1]]) < 0;
 			at--)
 			if (at < REASON_NAMED_MAX)
 				least[at] = least[at - 1];
 		if (at < REASON_NAMED_MAX)
-			least[at] = from->lanes[i];
+			least[at] = i;
 	}
-	for (size_t i = 0; i < count; i++)
-		s->at[i] = place_of(c, from->group, least[i]);
+	for (size_t i = 0; i < count; i++) {
+		s->at[i] = place_of(c, from->group, from->lanes[least[i]]);
+		s->causes[i] = from->causes[least[i]];
+	}
 }
 
 static void take_straggler(
@@ -408,6 +410,7 @@ static void take_event(
 		.median_ns = (double)from->median_ns,
 		.cost_pct = from->cost_pct,
 		.cause = from->cause,
+		.is_first_meeting = !from->longest && from->cause == STRAGGLER_TRANSFER,
 	};
 	if (event->has_place)
 		event->place = place_of(c, from->group, from->lane);
@@ -418,14 +421,26 @@ static void take_event(
 static void forget_causes(struct reason_figures *f)
 {
 	f->straggler.cause = f->event.cause = STRAGGLER_SEVERAL;
+	for (size_t i = 0; i < REASON_NAMED_MAX; i++)
+		f->straggler.causes[i] = STRAGGLER_SEVERAL;
 	f->straggler.is_at_most = f->straggler.is_found;
+}
+
+static void take_change(
+	struct reason_figures *f, const struct waiting *w, const struct straggler_change *change)
+{
+	if (!change->group || !change->group->numbers)
+		return;
+	f->waiting.has_change = true;
+	f->waiting.is_change_of_all = w->group_count == 1;
+	f->waiting.change_number = change->group->numbers[change->window];
+	f->waiting.change_ratio = change->ratio;
 }
 
 static void take_waiting(
 	struct reason_figures *f, const struct waiting *w, const struct stragglers *from)
 {
 	double all = (double)from->window_ns;
-	const struct straggler_change *change = &from->change;
 
 	f->waiting.impossible = w->impossible;
 	if (!from->window_ns)
@@ -434,12 +449,7 @@ static void take_waiting(
 	f->waiting.wait_pct = 100.0 * (double)from->sum.wait_ns / all;
 	f->waiting.pair_wait_pct = 100.0 * (double)from->sum.pair_wait_ns / all;
 	f->waiting.transfer_pct = 100.0 * (double)waiting_transfer_ns(&from->sum) / all;
-	if (!change->group || !change->group->numbers)
-		return;
-	f->waiting.has_change = true;
-	f->waiting.is_change_of_all = w->group_count == 1;
-	f->waiting.change_number = change->group->numbers[change->window];
-	f->waiting.change_ratio = change->ratio;
+	take_change(f, w, &from->change);
 }
 
 /* Returns the share of the last ranks' lateness that comes from hosts with nothing queued. */
@@ -620,6 +630,34 @@ static int load_collectives(struct loading *l)
 	return find_stragglers(l, collectives);
 }
 
+/* Finds the events and changes of a process that waits for no other. */
+static int load_alone(struct loading *l)
+{
+	CLEANUP(collectives_free_p) struct collectives *collectives = NULL;
+	CLEANUP(steps_free_p) struct steps *steps = NULL;
+	CLEANUP(waiting_free_p) struct waiting *waiting = NULL;
+	CLEANUP(stragglers_done) struct stragglers found = {0};
+	struct collectives_filter theirs = {.leaders = l->leaders};
+	char error[QUERY_ERROR_BYTES];
+	int r = collectives_new(l->trace, &theirs, &collectives);
+
+	if (!r)
+		r = steps_new(l->trace, NULL, error, &steps);
+	if (!r)
+		r = waiting_new_alone(l->trace, collectives, steps, &waiting);
+	if (!r)
+		r = stragglers_find(waiting, &found);
+	if (r)
+		return r;
+	if (found.event.group && found.event.group->is_alone)
+		take_event(l->figures, collectives, &found.event);
+	if (found.change.group && found.change.group->is_alone)
+		take_change(l->figures, waiting, &found.change);
+	if (l->figures->filtered)
+		forget_causes(l->figures);
+	return 0;
+}
+
 static bool can_compare(const struct reason_figures *f)
 {
 	for (size_t i = 1; i < f->lane_count; i++)
@@ -719,7 +757,9 @@ static int load_part(struct loading *l, char error[QUERY_ERROR_BYTES])
 	if (r)
 		return r;
 	sum_kinds(l);
-	return can_compare(l->figures) && communicates(l->figures) ? load_collectives(l) : 0;
+	if (!can_compare(l->figures))
+		return load_alone(l);
+	return communicates(l->figures) ? load_collectives(l) : 0;
 }
 
 int reason_load(const struct trace *trace, const struct verdict *verdict,

@@ -144,24 +144,30 @@ static json_t *parts_json(const struct reason_straggler *s)
 static json_t *straggler_json(const struct reason_figures *f)
 {
 	const struct reason_straggler *s = &f->straggler;
-	json_t *ranks;
+	json_t *ranks, *causes;
 
 	if (!s->is_found)
 		return json_null();
 	ranks = json_array();
-	for (size_t i = 0; ranks && i < s->count && i < REASON_NAMED_MAX; i++)
+	causes = json_array();
+	for (size_t i = 0; ranks && causes && i < s->count && i < REASON_NAMED_MAX; i++) {
 		(void)json_array_append_new(ranks, rank_json(f, s->at[i]));
-	return json_pack("{s:I, s:I, s:o, s:I, s:b, s:f, s:f, s:b, s:b, s:I, s:s, s:o, s:f, s:o, "
-			 "s:o, s:o, s:b, s:o, s:o}",
+		(void)json_array_append_new(
+			causes, json_string(straggler_cause_name(s->causes[i])));
+	}
+	return json_pack(
+		"{s:I, s:I, s:o, s:o, s:I, s:b, s:f, s:f, s:b, s:b, s:I, s:s, s:o, s:f, s:o, "
+		"s:o, s:o, s:b, s:o, s:o}",
 		"process_id", (json_int_t)s->at[0].process_id, "gpuId", (json_int_t)s->at[0].gpu_id,
-		"ranks", ranks, "count", (json_int_t)s->count, "in_turn", s->is_in_turn, "cost_pct",
-		s->cost_pct, "gain_ns", s->gain_ns, "at_most", s->is_at_most, "about", s->is_about,
-		"windows", (json_int_t)s->windows, "cause", straggler_cause_name(s->cause),
-		"reference_rank", rank_json(f, s->reference), "reference_waits_longer_ns",
-		s->waiting_ns, "more_than_reference", parts_json(s), "compute_ratio",
-		ratio_json(s->compute_ratio), "pace", ratio_json(s->pace), "slow_gpu",
-		s->is_pace_slow, "comm", s->has_comm ? json_integer(s->comm) : json_null(),
-		"comm_ratio", ratio_json(s->comm_ratio));
+		"ranks", ranks, "causes", causes, "count", (json_int_t)s->count, "in_turn",
+		s->is_in_turn, "cost_pct", s->cost_pct, "gain_ns", s->gain_ns, "at_most",
+		s->is_at_most, "about", s->is_about, "windows", (json_int_t)s->windows, "cause",
+		straggler_cause_name(s->cause), "reference_rank", rank_json(f, s->reference),
+		"reference_waits_longer_ns", s->waiting_ns, "more_than_reference", parts_json(s),
+		"compute_ratio", ratio_json(s->compute_ratio), "pace", ratio_json(s->pace),
+		"slow_gpu", s->is_pace_slow, "comm",
+		s->has_comm ? json_integer(s->comm) : json_null(), "comm_ratio",
+		ratio_json(s->comm_ratio));
 }
 
 static json_t *event_json(const struct reason_figures *f)

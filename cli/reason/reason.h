@@ -70,7 +70,7 @@ struct reason_straggler {
 	size_t span_count;
 	double cost_pct, gain_ns; /* cost_pct: of the sampled time */
 	uint64_t windows;	  /* steps, or times between collectives, in which they cost time */
-	enum straggler_cause cause;
+	enum straggler_cause cause, causes[REASON_NAMED_MAX]; /* causes: of each by itself */
 	/* sums of what they take more than the reference */
 	double part_ns[STRAGGLER_CAUSES], waiting_ns;
 	/* ratio to the reference's computation; 0: it does not compute */
@@ -87,7 +87,10 @@ struct reason_straggler {
 
 /* Steps, or times between collectives of all ranks, that are much longer than the rest. */
 struct reason_event {
-	bool is_found, has_place, is_step; /* has_place: the others wait for one rank */
+	/* has_place: the others wait for one rank, or there is one GPU */
+	bool is_found, has_place, is_step;
+	/* GPUs are in collectives in the first window, before which ranks initialise and compile */
+	bool is_first_meeting;
 	uint64_t count;
 	int64_t number; /* number of the longest step */
 	double longest_ns, median_ns, cost_pct;

@@ -86,6 +86,38 @@ static const char *unit_of(const struct reason_figures *f)
 	return f->has_steps ? "step" : "time";
 }
 
+/* Says of each of several ranks what it does, where that is not the same of all. */
+static void say_each(const struct reason_figures *f, char *ret, size_t bytes)
+{
+	static const char *const does[] = {[STRAGGLER_COMPUTE] = "computes longer",
+		[STRAGGLER_COPY] = "copies longer",
+		[STRAGGLER_TRANSFER] = "transfers longer",
+		[STRAGGLER_HOST] = "idles, for its host submits late",
+		[STRAGGLER_HELD] = "idles with work submitted",
+		[STRAGGLER_IDLE] = "idles",
+		[STRAGGLER_SEVERAL] = "is late for several things"};
+	const struct reason_straggler *s = &f->straggler;
+	size_t named = s->count < REASON_NAMED_MAX ? s->count : REASON_NAMED_MAX, at = 0;
+
+	for (size_t i = 0; i < named && at < bytes; i++) {
+		char rank[64];
+		int n;
+
+		name_place(f, s->at[i], rank, sizeof(rank));
+		n = snprintf(
+			ret + at, bytes - at, "%s%s %s", i ? ", " : "", rank, does[s->causes[i]]);
+		at += n > 0 ? (size_t)n : 0;
+	}
+}
+
+static bool have_known_causes(const struct reason_straggler *s)
+{
+	for (size_t i = 0; i < s->count && i < REASON_NAMED_MAX; i++)
+		if (s->causes[i] == STRAGGLER_SEVERAL)
+			return false;
+	return s->count > 1 && s->count <= REASON_NAMED_MAX;
+}
+
 /* Says whether its GPU is slow or it has more work. */
 static void say_compute(const struct reason_figures *f, char *ret, size_t bytes)
 {
@@ -126,6 +158,10 @@ static void say_why(const struct reason_figures *f, char *ret, size_t bytes)
 
 	if (s->cause == STRAGGLER_COMPUTE) {
 		say_compute(f, ret, bytes);
+		return;
+	}
+	if (s->cause == STRAGGLER_SEVERAL && have_known_causes(s)) {
+		say_each(f, ret, bytes);
 		return;
 	}
 	if (s->cause == STRAGGLER_SEVERAL) {
@@ -257,7 +293,9 @@ bool reason_event(struct judging *j)
 	const struct reason_event *event = &f->event;
 	bool is_unknown = f->filtered && event->cause == STRAGGLER_SEVERAL;
 	const char *does = is_unknown ? "did what was not recorded, as was asked"
-				      : (event->has_place ? what : all)[event->cause];
+			   : event->is_first_meeting && !event->has_place
+				   ? "wait in the first collective until the last one comes"
+				   : (event->has_place ? what : all)[event->cause];
 	char longest[32], median[32], place[96], which[64];
 
 	/* Where all GPUs compute longer a step has more work, which is no less a reason to name a
@@ -269,7 +307,9 @@ bool reason_event(struct judging *j)
 		return false;
 	reason_format_time(event->longest_ns, longest);
 	reason_format_time(event->median_ns, median);
-	if (event->has_place)
+	if (event->has_place && f->lane_count == 1 && !f->lanes->has_rank)
+		snprintf(place, sizeof(place), "GPU %" PRId64, f->lanes->gpu_id);
+	else if (event->has_place)
 		name_place(f, event->place, place, sizeof(place));
 	else
 		snprintf(place, sizeof(place), "all GPUs");

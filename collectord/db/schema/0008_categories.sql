@@ -38,6 +38,9 @@ INSERT INTO rtl_category (position, category, collective, pattern) VALUES
 	(121, 'communication', 'alltoall', '*epcombine*'),
 	(122, 'communication', 'alltoall', '*deep_ep::intra*'),
 	(123, 'communication', 'alltoall', '*deep_ep::inter*'),
+	(130, 'communication', 'alltoall', '*deep_ep[0-9]*intranode*'),
+	(131, 'communication', 'alltoall', '*deep_ep[0-9]*internode*'),
+	(132, 'communication', NULL, '*mori::shmem*'),
 	(124, 'communication', 'allgather', '*userbuffers*[_]ag*'),
 	(125, 'communication', 'reducescatter', '*userbuffers*[_]rs*'),
 	(126, 'communication', NULL, '*userbuffers[_]*'),
@@ -61,6 +64,17 @@ INSERT INTO rtl_category (position, category, collective, pattern) VALUES
 	(303, 'optimizer', NULL, '*[^a-z]sgd*'),
 	(310, 'elementwise', NULL, '*elementwise_kernel*'),
 	(311, 'reduction', NULL, '*::reduce_kernel<*'),
+	-- Inductor's fused kernels have all their operations in the name. A pointwise one reduces
+	-- nothing, whatever it computes a part of; one that reduces is what its reduction makes it.
+	(312, 'elementwise', NULL, 'triton_poi_*'),
+	(313, 'elementwise', NULL, 'triton_for_*'),
+	(314, 'attention', NULL, 'triton_[rp]e*attention*'),
+	(315, 'softmax', NULL, 'triton_[rp]e*softmax*'),
+	(316, 'normalization', NULL, 'triton_[rp]e*norm*'),
+	(317, 'normalization', NULL, 'triton_[rp]e*rsqrt*'),
+	(318, 'reduction', NULL, 'triton_red_*'),
+	(319, 'reduction', NULL, 'triton_per_*'),
+	(320, 'reduction', NULL, 'triton_spl*_fused_*'),
 	-- Fused attention and convolution are made of GEMMs, and their names say so.
 	(400, 'attention', NULL, '*attn*'),
 	(401, 'attention', NULL, '*attention*'),
@@ -74,6 +88,13 @@ INSERT INTO rtl_category (position, category, collective, pattern) VALUES
 	(409, 'attention', NULL, 'bwd_kernel_fuse*'),
 	(410, 'attention', NULL, 'bwd_kernel_dk*'),
 	(411, 'attention', NULL, 'bwd_kernel_dq*'),
+	-- aiter's paged attention in assembly; Triton's of vLLM and SGLang, whose names say no more.
+	(412, 'attention', NULL, '*[^a-z]pa[_]*gqa*'),
+	(413, 'attention', NULL, '*[^a-z]pa[_]fwd*'),
+	(414, 'attention', NULL, '*[_]fwd*kernel[_]stage[0-9]*'),
+	(415, 'attention', NULL, '[_]fwd[_]kernel'),
+	(416, 'attention', NULL, '[_]bwd[_]kernel'),
+	(417, 'attention', NULL, '*gated[_]delta[_]rule*'),
 	(500, 'convolution', NULL, '*conv[123]d*'),
 	(501, 'convolution', NULL, '*convolution*'),
 	(502, 'convolution', NULL, '*conv[_]*fwd*'),
@@ -89,6 +110,7 @@ INSERT INTO rtl_category (position, category, collective, pattern) VALUES
 	(512, 'convolution', NULL, '*winograd*'),
 	(513, 'convolution', NULL, '*im2col*'),
 	(514, 'convolution', NULL, '*im2d2col*'),
+	(523, 'convolution', NULL, '*imagetocolumn*'),
 	(515, 'convolution', NULL, '*implicit_convolve*'),
 	(516, 'convolution', NULL, '*implicit_gemm*'),
 	(517, 'convolution', NULL, '*implicitgemm*'),
@@ -106,6 +128,8 @@ INSERT INTO rtl_category (position, category, collective, pattern) VALUES
 	(555, 'moe', NULL, '*moe_stage*'),
 	(556, 'moe', NULL, '*moe_mxgemm*'),
 	(557, 'moe', NULL, '*moeflatmm*'),
+	(558, 'moe', NULL, '*[_]moe[12][_]*'),
+	(559, 'moe', NULL, '*moe[_]sum*'),
 	(600, 'gemm', NULL, '*gemm*'),
 	(601, 'gemm', NULL, '*cijk_*'),
 	(602, 'gemm', NULL, '*matmul*'),
@@ -113,6 +137,7 @@ INSERT INTO rtl_category (position, category, collective, pattern) VALUES
 	(604, 'gemm', NULL, '*gemv*'),
 	(605, 'gemm', NULL, '*wvsplitk*'),
 	(609, 'gemm', NULL, '*wvspltk*'),
+	(611, 'gemm', NULL, '*wv[_]splitk*'),
 	(610, 'gemm', NULL, 'triton_tem_fused*mm*'),
 	(606, 'gemm', NULL, '*llmm1*'),
 	(607, 'gemm', NULL, '*nvjet*'),
@@ -130,9 +155,6 @@ INSERT INTO rtl_category (position, category, collective, pattern) VALUES
 	(719, 'normalization', NULL, '*norm_kernel*'),
 	(721, 'normalization', NULL, '*cucomputegradinput*'),
 	(722, 'normalization', NULL, '*gammabeta*'),
-	-- Inductor's fused kernels have all their operations in the name.
-	(723, 'normalization', NULL, 'triton_re*rsqrt*'),
-	(724, 'normalization', NULL, 'triton_pe*rsqrt*'),
 	(720, 'normalization', NULL, '*[^a-z]norm[^a-z]*'),
 	(730, 'embedding', NULL, '*embedding*'),
 	(731, 'embedding', NULL, '*rotary*'),
@@ -153,9 +175,6 @@ INSERT INTO rtl_category (position, category, collective, pattern) VALUES
 	(810, 'elementwise', NULL, '*elementwise*'),
 	(811, 'elementwise', NULL, '*element_wise*'),
 	(812, 'elementwise', NULL, '*pointwise*'),
-	(813, 'elementwise', NULL, 'triton_poi_*'),
-	(814, 'reduction', NULL, 'triton_red_*'),
-	(815, 'reduction', NULL, 'triton_per_*'),
 	(816, 'elementwise', NULL, '*act_and_mul*'),
 	(817, 'elementwise', NULL, '*silu*'),
 	(818, 'elementwise', NULL, '*gelu*'),
@@ -164,7 +183,13 @@ INSERT INTO rtl_category (position, category, collective, pattern) VALUES
 	(821, 'elementwise', NULL, '*[^a-z]add[^a-z]*'),
 	(822, 'elementwise', NULL, '*scale*'),
 	(823, 'elementwise', NULL, '*quant*'),
-	(824, 'elementwise', NULL, '*transpose*');
+	(824, 'elementwise', NULL, '*transpose*'),
+	(825, 'elementwise', NULL, '*permute*'),
+	-- A rotation of each row, beside quantisation.
+	(826, 'elementwise', NULL, '*hadamard*'),
+	(827, 'elementwise', NULL, '*catarraybatchedcopy*'),
+	(828, 'elementwise', NULL, '*reshape_and_cache*'),
+	(829, 'elementwise', NULL, '*indexselect*');
 
 -- category, collective: SQLite evaluates them only for a query that reads them.
 DROP VIEW IF EXISTS rtl_kernel;

@@ -128,6 +128,24 @@ def pipeline(before=nothing, steps=8, batches=6, link_us=20, has_streams=False):
     return program
 
 
+def accumulating(before=nothing, steps=24, often=4, is_synchronous=False):
+    """Gradients are reduced, or models averaged, every few steps."""
+    def program(rank):
+        for step in range(steps):
+            rank.step(step)
+            before(rank, step)
+            is_last = step % often == often - 1
+            for _ in range(3):
+                for name, ns in ((GEMM, 300), (ATTENTION, 150), (NORM, 20), (GEMM_BACK, 400), (ATTENTION_BACK, 200)):
+                    done = rank.kernel(name, ns * US)
+            if is_last:
+                last = yield from rank.collective(rank.job.world, "ncclAllReduce", 400 * US, 64 << 20, after=(done,))
+                rank.kernel(ADAM, 200 * US, after=(last,))
+            if is_last or is_synchronous:
+                rank.synchronize()
+    return program
+
+
 def linked(slow_link=0):
     """Pairs of ranks on links of their own, and all together once a step."""
     def program(rank):
@@ -265,12 +283,21 @@ def slow_or_late(rank, step):
     rank.slow = lambda name, at: 1.5 if rank.rank == 1 and step % 2 == 0 and name != RCCL else 1.0
 
 
+def slow_and_late(rank, _step):
+    rank.host(1 * MS if rank.rank == 5 else 0)
+    rank.slow = lambda name, at: 1.26 if rank.rank == 2 and name != RCCL else 1.0
+
+
 def in_turn(rank, step):
     rank.host(4 * MS if rank.rank == (2 if step % 2 else 6) else 0)
 
 
 def checkpoint(rank, step):
     rank.host(30 * S if rank.rank == 0 and step == 6 else 0)
+
+
+def loads_first(rank, step):
+    rank.host(5 * S if rank.rank == 6 and not step else 0)
 
 
 def compiles(rank, step):
@@ -305,6 +332,10 @@ FAULTS = [
     ("late hosts in turn", 8, (data_parallel(in_turn), data_parallel()), None, [2, 6], "host", {}),
     ("a GPU that is slow for six steps", 8, (data_parallel(throttled, 24), data_parallel(steps=24)), None, [1], "compute", {}),
     ("a slow GPU and a late host in turn", 8, (data_parallel(slow_or_late), data_parallel()), None, [1, 6], "several", {}),
+    ("a slow GPU, accumulated gradients", 8, accumulating(), slow(3, 1.3), [3], "compute", {}),
+    ("a late host, averaged models", 8, (accumulating(late(3, MS), often=3, is_synchronous=True),
+                                         accumulating(often=3, is_synchronous=True)), None, [3], "host", {}),
+    ("a slow GPU and a late host", 8, (data_parallel(slow_and_late), data_parallel()), None, [2, 5], "several", {}),
     ("two slow GPUs, without steps", 8, sharded(steps=6), lambda job: (slow(1, 1.4)(job), slow(6, 1.39)(job)), [1, 6],
      "compute", {"steps": False}),
 ]
@@ -594,6 +625,29 @@ def check_hints(rtl, folder):
             assert ("rtl run --mode hip" in hint) == (rank == 4 and not has_calls), (mode, hint)
 
 
+def check_alone(rtl, folder):
+    """A pause of a job of one GPU is told with its step and its length, and what it does there; a first step that
+    warms up is not."""
+    def program(rank):
+        rank.copy(5 * S, 1 << 30)
+        for step in range(40):
+            rank.step(step)
+            rank.host(pause if step == 20 else 0)
+            for _ in range(10):
+                rank.kernel(GEMM, 2 * MS)
+            rank.synchronize()
+        yield from ()
+
+    for pause, code in (20 * S, "event"), (20 * MS, "none"):
+        reason = ask(rtl, Job(1, hosts=0).run(program), folder)
+        assert reason["code"] == code and not reason["straggler"], reason
+    pause = 20 * S
+    reason = ask(rtl, Job(1, hosts=0).run(program), folder)
+    assert re.match(r"step 20 takes 20\.0 s \(the median is 20\.\d ms\), 9\d % of the time: rank 0 idles, its host submits nothing$",
+                    reason["text"]), reason["text"]
+    assert reason["event"]["rank"] == 0 and reason["event"]["cause"] == "host", reason["event"]
+
+
 def check_leaders(rtl, folder):
     """A preflight and an autotuning child have ranks' numbers and work of their own: the reason is that of the job
     without them, word for word."""
@@ -703,7 +757,9 @@ OTHERS = [("many short kernels", 1, many_short, "launch_bound"), ("queues that a
 # What costs nothing, since it lies in the slack.
 SLACK = [("a slow GPU, but all wait for storage", 8, from_storage, slow(3, 1.3)),
          ("a host that is late within its stage's bubble", 4, pipeline(late(3, MS)), lambda job: None)]
-EVENTS = [("a checkpoint", 8, data_parallel(checkpoint), 0), ("compilation", 8, data_parallel(compiles), None)]
+EVENTS = [("a checkpoint", 8, data_parallel(checkpoint), 0, "rank 0 idles"),
+          ("compilation", 8, data_parallel(compiles), None, "all GPUs"),
+          ("a rank that loads", 8, data_parallel(loads_first), None, "all GPUs wait in the first collective")]
 
 
 def store(job, folder, change=""):
@@ -756,15 +812,17 @@ def main():
         check_hints(rtl, folder)
         check_waits(rtl, folder)
         check_leaders(rtl, folder)
+        check_alone(rtl, folder)
         for seed in range(1, 4 if is_long else 2):
             for name, ranks, program, settings in HEALTHY:
                 reason = ask(rtl, Job(ranks, seed=seed, **settings).run(program), folder)
                 assert reason["rank"] is None and not reason["straggler"], (name, seed, reason)
             for fault in FAULTS + (MANY if is_long else []):
                 check_fault(rtl, folder, fault, seed)
-            for name, ranks, program, rank in EVENTS:
+            for name, ranks, program, rank, words in EVENTS:
                 reason = ask(rtl, Job(ranks, seed=seed).run(program), folder)
                 assert reason["code"] == "event" and reason["event"]["rank"] == rank, (name, seed, reason)
+                assert words in reason["text"], (name, seed, reason["text"])
             # With a stream for each direction the link hides in the bubble, and costs no rank more than another.
             for link_us, streams, code in ((20, False, "exposed_comm"), (600, False, "late_rank"), (600, True, "exposed_comm")):
                 reason = ask(rtl, Job(4, seed=seed).run(pipeline(link_us=link_us, has_streams=streams)), folder)

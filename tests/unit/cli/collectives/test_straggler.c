@@ -384,3 +384,109 @@ TEST_CASE(a_change_is_of_the_group_that_it_was_found_in)
 	assert_null(found.change.group);
 	stragglers_done(&found);
 }
+
+TEST_CASE(two_ranks_that_are_late_for_other_causes_are_both_named)
+{
+	struct scene s;
+	const struct straggler *found = &s.found.steady;
+
+	begin(&s);
+	for (size_t i = 0; i < WINDOWS; i++) {
+		for (size_t rank = 0; rank < RANKS; rank++)
+			does(&s, rank, i, SWEEP_COMPUTE, -40 * MS);
+		does(&s, 2, i, SWEEP_COMPUTE, 26 * MS);
+		does(&s, 5, i, SWEEP_HOST, 20 * MS);
+	}
+	/* To mend one of them alone gains 6 %, and both 26 %. */
+	assert_true(find(&s));
+	assert_int_equal(found->count, 2);
+	assert_int_equal(found->lanes[0], 2);
+	assert_int_equal(found->lanes[1], 5);
+	assert_false(found->is_in_turn);
+	assert_true(fabs(found->cost_pct - 26) < 1e-9);
+	assert_int_equal(found->cause, STRAGGLER_SEVERAL);
+	assert_int_equal(found->causes[0], STRAGGLER_COMPUTE);
+	assert_int_equal(found->causes[1], STRAGGLER_HOST);
+	/* Where one is far less late than the other it alone is named. */
+	for (size_t i = 0; i < WINDOWS; i++)
+		does(&s, 5, i, SWEEP_HOST, -12 * MS);
+	assert_true(find(&s));
+	assert_int_equal(found->count, 1);
+	assert_int_equal(found->lanes[0], 2);
+	assert_true(fabs(found->cost_pct - 18) < 1e-9);
+	end(&s);
+}
+
+/* Operations of all ranks at the end of every @often-th window. */
+struct meeting_scene {
+	struct scene s;
+	struct collectives c;
+	struct collectives_operation operations[WINDOWS];
+	struct collectives_launch launches[RANKS];
+	uint32_t launched[RANKS], groups[RANKS], places[RANKS];
+};
+
+static void meet(struct meeting_scene *m, size_t often)
+{
+	m->c = (struct collectives){
+		.operations = m->operations, .launches = m->launches, .by_operation = m->launched};
+	for (uint32_t i = 0; i < RANKS; i++) {
+		m->launches[i].lane = m->launched[i] = m->places[i] = i;
+		m->groups[i] = 0;
+	}
+	for (size_t i = often; i <= WINDOWS; i += often)
+		m->operations[m->c.operation_count++] = (struct collectives_operation){
+			.launches = RANKS, .is_timed = true, .start_last = m->s.cuts[i] - MS};
+	m->s.waiting.collectives = &m->c;
+	m->s.waiting.group_of_lane = m->groups;
+	m->s.waiting.place_of_lane = m->places;
+}
+
+TEST_CASE(ranks_that_meet_every_third_step_are_compared_over_three)
+{
+	struct meeting_scene m;
+
+	begin(&m.s);
+	for (size_t rank = 0; rank < RANKS; rank++)
+		for (size_t i = 0; i < WINDOWS; i++)
+			does(&m.s, rank, i, SWEEP_COMPUTE, i % 3 < 2 ? 10 * MS : -20 * MS);
+	/* Rank 3 is late by 8 ms in each step: the three ranks that it shares each with wait as
+	 * often, the others three times as long in every third. */
+	for (size_t i = 0; i < WINDOWS; i++)
+		for (size_t rank = 0; rank < RANKS; rank++)
+			does(&m.s, rank, i, SWEEP_COMPUTE,
+				rank == 3  ? (i % 3 < 2 ? 0 : 30 * MS)
+				: rank < 4 ? (i % 3 < 2 ? -8 * MS : 22 * MS)
+					   : (i % 3 < 2 ? 0 : 6 * MS));
+	assert_false(find(&m.s));
+	meet(&m, 3);
+	assert_true(find(&m.s));
+	assert_ptr_equal(m.s.found.steady.group, &m.s.group);
+	assert_int_equal(m.s.found.steady.count, 1);
+	assert_int_equal(m.s.found.steady.lanes[0], 3);
+	assert_true(fabs(m.s.found.steady.cost_pct - 8) < 1e-9);
+	end(&m.s);
+}
+
+TEST_CASE(a_step_in_which_hosts_that_are_ahead_wait_is_no_event)
+{
+	struct meeting_scene m;
+
+	begin(&m.s);
+	for (size_t i = 0; i <= WINDOWS; i++)
+		m.s.cuts[i] = (int64_t)(i / 7 * 700 + i % 7 * 10) * MS;
+	assert_false(find(&m.s));
+	assert_int_equal(m.s.found.event.count, 3);
+	meet(&m, 7);
+	assert_false(find(&m.s));
+	assert_null(m.s.found.event.group);
+	/* A pause in a step between two meetings is one, and is told of that step. */
+	for (size_t i = 10; i <= WINDOWS; i++)
+		m.s.cuts[i] += 9000 * (int64_t)MS;
+	m.c.operation_count = 0;
+	meet(&m, 7);
+	(void)find(&m.s);
+	assert_ptr_equal(m.s.found.event.group, &m.s.group);
+	assert_int_equal(m.s.found.event.longest, 9);
+	end(&m.s);
+}

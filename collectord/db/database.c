@@ -186,13 +186,6 @@ void database_init(void)
 	(void)sqlite3_config(SQLITE_CONFIG_PAGECACHE, (void *)NULL, 0, 0);
 }
 
-/* A collector of one user delays no other user, so its connections wait as SQLite does by
- * default. */
-static void set_patience(unsigned busy_ms, uint64_t *left_us)
-{
-	pace_set_patience(left_us ? busy_ms * 1000ull : UINT64_MAX, left_us);
-}
-
 int database_open(
 	const char *path, const struct database_patience *patience, bool *ret_is_cut, sqlite3 **ret)
 {
@@ -212,7 +205,7 @@ int database_open(
 		vfs);
 	if (!patience)
 		patience = &five_seconds;
-	set_patience(patience->busy_ms, patience->left_us);
+	pace_set_patience(patience->busy_ms * 1000ull);
 	/* A reader may open any file and delays us for a moment: until the file is in WAL mode,
 	 * and, if the reader is the first to build the WAL's index, during our first
 	 * transaction. */
@@ -252,7 +245,7 @@ int database_open_to_read(const char *path, const struct database_patience *pati
 	database_set_beat(db, patience);
 	busy_ms = patience->busy_ms < READ_BUSY_MS ? patience->busy_ms : READ_BUSY_MS;
 	sqlite3_busy_timeout(db, (int)busy_ms);
-	set_patience(busy_ms, patience->left_us);
+	pace_set_patience(busy_ms * 1000ull);
 	*ret = db;
 	return 0;
 }

@@ -35,8 +35,7 @@ void database_harden(sqlite3 *db);
 
 /* How much of the thread's time a connection may take. */
 struct database_patience {
-	unsigned busy_ms;  /* how long opening waits for a reader or a lock on the WAL */
-	uint64_t *left_us; /* budget that waits are also limited by and taken from; NULL: none */
+	unsigned busy_ms;	 /* how long opening waits for a reader or a lock on the WAL */
 	int (*beat)(void *data); /* called during long statements; returns 0; NULL: none */
 	void *data;
 };

@@ -37,7 +37,6 @@ struct store_database *session_file_close(struct store *store, struct store_data
 		command_free(command);
 	}
 	over_quota_close(store, database);
-	work_end_drain(database);
 	writer_free(database->writer);
 	close_p(&database->index); /* after SQLite, which holds no locks on it any more */
 	free(database);
@@ -71,7 +70,7 @@ static int open_database(struct store *store, const char *path, struct store_dat
 	database->index = -1;
 	if (stat(path, &st) < 0)
 		return -errno;
-	r = writer_open(path, &store->arena, session_file_patience(store), &database->writer);
+	r = writer_open(path, &store->arena, &store->patience, &database->writer);
 	if (r < 0)
 		return r;
 	database->dev = st.st_dev;
@@ -248,7 +247,7 @@ static int peek(const struct store_session *session, const char *path)
 	int r = aside_check(path, SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
 
 	if (r == 0)
-		r = database_open_to_read(path, session_file_patience(session->store), &db);
+		r = database_open_to_read(path, &session->store->patience, &db);
 	if (r == 0)
 		r = holds(session, db);
 	database_close(db);

@@ -36,7 +36,7 @@ static int make_noted(struct store *store, const char *path, const char *aside, 
 
 	if (r < 0)
 		return r;
-	r = writer_open(path, &store->arena, session_file_patience(store), &writer);
+	r = writer_open(path, &store->arena, &store->patience, &writer);
 	if (r == 0)
 		r = put_note(writer, aside, count);
 	writer_free(writer); /* this seals it again */
@@ -102,12 +102,9 @@ void renew_tell_index(struct store *store, const char *path, const char *aside, 
  * old file. */
 static void take_back(struct store_database *database)
 {
-	work_end_drain(database);
 	work_take_back(database);
-	for (struct command *c = database->todo.first; c; c = c->next) {
+	for (struct command *c = database->todo.first; c; c = c->next)
 		c->deadline_ns = 0;
-		c->close_step = CLOSE_ROWS;
-	}
 	for (struct store_session *s = database->first_session; s; s = s->sibling) {
 		s->is_over = false; /* its final figures were those of the old file */
 		for (struct store_process *p = s->processes; p; p = p->next)
@@ -194,7 +191,6 @@ static int renew(struct store *store, struct store_database *database)
 {
 	int r = database->damage ? replace(store, database) : 0;
 
-	(void)session_file_patience(store); /* for the writer */
 	if (r == 0)
 		r = attach(database);
 	if (r == 0)

@@ -177,7 +177,7 @@ static int peek(struct store *store, const char *path, bool has_log)
 	int r = aside_check(path, SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
 
 	if (r == 0)
-		r = database_open_to_read(path, session_file_patience(store), &db);
+		r = database_open_to_read(path, &store->patience, &db);
 	if (r == 0)
 		r = check_ours(db);
 	if (r == 1) {
@@ -416,7 +416,7 @@ static bool is_vacant(struct store *store, const char *path)
 	int r = storage_check_file(path);
 
 	if (r == 0)
-		r = database_open_to_read(path, session_file_patience(store), &db);
+		r = database_open_to_read(path, &store->patience, &db);
 	if (r == 0)
 		r = check_ours(db);
 	if (r == 1) {

@@ -137,7 +137,7 @@ static void close_all(struct store *store)
 	while (store->databases) {
 		struct store_database *database = store->databases;
 
-		if (!database->must_reload && !database->must_renew && !database->drain)
+		if (!database->must_reload && !database->must_renew)
 			save_everything(store, database);
 		while ((command = command_list_take(&database->todo)) ||
 			(command = command_list_take(&database->taken)))

@@ -196,12 +196,12 @@ static void killed_in_the_last_checkpoint_and_no_process_reconnects(void **state
 	check_file(h);
 }
 
-/* More than a few slices; in the middle of them nothing of it is there, nor twice afterwards. */
-static void killed_between_slices(void **state)
+/* More than fits in the cache: nothing of it is there, nor twice afterwards. */
+static void killed_in_a_long_drain(void **state)
 {
 	struct harness *h = *state;
 	struct hand_recorder *r = hand_recorder_new(1);
-	const uint32_t slots = 8 * DRAIN_SLICE_RECORDS;
+	const uint32_t slots = 8192;
 	int fd = hand_recorder_memfd_slots(r, slots);
 	struct store_config config = {0};
 	int status;
@@ -211,7 +211,7 @@ static void killed_between_slices(void **state)
 	h->store = store_free(h->store);
 	pid = fork();
 	if (pid == 0) {
-		setenv("RTL_FAULT", "drain_between_slices:5", 1);
+		setenv("RTL_FAULT", "drain_before_commit", 1);
 		if (store_new(&config, &h->store) < 0)
 			_exit(1);
 		harness_open(h);
@@ -243,7 +243,7 @@ int main(void)
 		T(killed_after_commit_before_ack),
 		T(killed_in_the_drain),
 		T(killed_where_another_files_log_lay),
-		T(killed_between_slices),
+		T(killed_in_a_long_drain),
 		T(killed_after_the_drain),
 		T(killed_in_the_last_checkpoint),
 		T(killed_in_the_last_checkpoint_and_no_process_reconnects),

@@ -19,7 +19,6 @@
 #include "collectord/service/notify.h"
 #include "collectord/service/state_dir.h"
 #include "collectord/channel/seat.h"
-#include "collectord/loop/neighbours.h"
 #include "collectord/loop/server.h"
 #include "collectord/store/store.h"
 #include "collectord/supervisor/supervisor.h"
@@ -243,13 +242,13 @@ static int name_index(const struct config *config, const struct seat *seat, char
 }
 
 static int start_store(const struct config *config, const struct seat *seat, const char *index_path,
-	const char *folder, const struct store_neighbours *neighbours, struct store **ret)
+	const char *folder, struct store **ret)
 {
 	struct store_config store_config = {0};
 	struct store_limits limits = config_limits(config, folder);
 	int r;
 
-	store_config.neighbours = neighbours;
+	store_config.seat = seat;
 	store_config.index_path = index_path;
 	store_config.folder = folder;
 	store_config.keep_free_bytes = limits.keep_free_bytes;
@@ -341,22 +340,18 @@ static int collect(
 	const struct config *config = all;
 	struct config own;
 	CLEANUP(claim_release) struct claim claim = {.fd = -1};
-	struct store_neighbours neighbours;
 	struct store *store = NULL;
 	struct server *server = NULL;
 	int exit_code = EXIT_FAILURE;
 	int r;
 
-	if (seat) {
-		neighbours_of(seat, &neighbours);
+	if (seat)
 		config = &own;
-	}
 	if (claim_store(all, seat, &claim) < 0 || name_index(all, seat, &index_path) < 0 ||
 		(seat && enter_container(all, seat, &own) < 0))
 		return EXIT_FAILURE;
 	folder = config_folder(config);
-	if (!folder || start_store(config, seat, index_path, folder, seat ? &neighbours : NULL,
-			       &store) < 0)
+	if (!folder || start_store(config, seat, index_path, folder, &store) < 0)
 		return EXIT_FAILURE;
 	r = server_new(config, sockets, store, &server);
 	if (r == 0 && seat)

@@ -184,7 +184,6 @@ struct store_session {
 struct store_database { /* store */
 	struct store_database *next;
 	struct writer *writer;
-	uid_t owner; /* who has its bytes: subuids_owner(); STORE_EVERYBODY: no session yet */
 	dev_t dev;
 	ino_t ino;
 	unsigned sessions;		     /* open ones */
@@ -247,8 +246,8 @@ struct store {
 	uint64_t give_up_ns;
 	const struct subuids *subuids;		   /* fixed */
 	uid_t tenant;				   /* fixed; STORE_EVERYBODY: all tenants */
-	const struct store_neighbours *neighbours; /* fixed; NULL: none */
-	struct quotas quotas;
+	const struct seat *seat;		   /* fixed; NULL: this is no worker */
+	struct quota_account account;
 	struct checkpoints checkpoints;
 	bool has_quotas;
 	struct retention *retention; /* NULL: closed sessions are kept */
@@ -355,8 +354,8 @@ uint64_t wal_growth_next_ns(const struct store_database *database);
 void over_quota_check(struct store *store, struct store_database *database);
 /* CLOCK_MONOTONIC of the next check; UINT64_MAX: the next commit is soon enough. */
 uint64_t over_quota_next_ns(const struct store_database *database);
-/* Called when @session was opened in its database: sets whose quota applies. -ENOMEM. */
-int over_quota_open(struct store_session *session);
+/* Called when @session was opened in its database: the quota applies to it. */
+void over_quota_open(struct store_session *session);
 /* True if some quota is set. */
 bool over_quota_has_any(const struct quota_limits *limits);
 /* Replaces the limits of all that this store has. */

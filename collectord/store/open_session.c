@@ -75,7 +75,6 @@ static int open_database(struct store *store, const char *path, struct store_dat
 		return r;
 	database->dev = st.st_dev;
 	database->ino = st.st_ino;
-	database->owner = STORE_EVERYBODY;
 	database->next = store->databases;
 	store->databases = database;
 	cache_divide(store);
@@ -402,13 +401,7 @@ int session_file_open(struct store_session *session, char *why, size_t why_bytes
 		return r;
 	}
 	session_join(session, database);
-	r = over_quota_open(session);
-	if (r < 0) {
-		session_leave(session);
-		if (!database->sessions)
-			session_file_close(session->store, database);
-		return r;
-	}
+	over_quota_open(session);
 	if (database->is_left)
 		database->not_before_ns = database->retry_ns = 0;
 	database->is_left = false;

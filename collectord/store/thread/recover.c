@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectord/channel/seat.h"
 #include "collectord/db/damaged_file.h"
 #include "collectord/db/database.h"
 #include "collectord/catalog/index_removed.h"
@@ -542,8 +543,8 @@ void recover_sessions(struct store *store, const char *path)
 	}
 	if (r < 0)
 		say_failed(store, "index.db", r);
-	if (store->index && store->neighbours)
-		(void)index_each_closed_since(store->index, store->neighbours->since_realtime_ns,
+	if (store->index && store->seat)
+		(void)index_each_closed_since(store->index, store->seat->since_realtime_ns,
 			SESSIONS_CLOSED_MAX, answer_left_closed, store);
 	retention_tell_kept(store);
 	retention_tell_neighbours(store);

@@ -78,8 +78,6 @@ static bool open_file(struct store *store, struct command *open)
 		answer_session(session, STORE_FAILED, r, why);
 		return false;
 	}
-	if (session->database->owner == STORE_EVERYBODY)
-		session->database->owner = subuids_owner(store->subuids, session->uid);
 	open->text = why[0] ? strdup(why) : NULL; /* a warning */
 	return true;
 }

@@ -10,7 +10,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "collectord/db/damaged_file.h"
+#include "collectord/channel/channel.h"
+#include "collectord/channel/seat.h"
 #include "collectord/db/database.h"
 #include "collectord/db/watched_vfs.h"
 #include "collectord/store/retention.h"
@@ -232,7 +233,6 @@ static void release(struct store *store)
 	retention_free(store->retention);
 	index_close(store->index);
 	room_close(store->room);
-	quotas_done(&store->quotas);
 	msg_arena_done(&store->arena);
 	pthread_cond_destroy(&store->wake);
 	pthread_mutex_destroy(&store->lock);
@@ -241,16 +241,22 @@ static void release(struct store *store)
 	free(store);
 }
 
-/* Passes on what changed in the index of a tenant, so that copies of it can follow. */
+/*
+ * Tells the supervisor what changed in the index of a tenant, so that the copy of it can follow. If
+ * the channel is full or the name is too long, the database is copied together with all the others,
+ * when this worker ends at the latest.
+ */
 static void on_index_changed(const char *database, void *data)
 {
 	const struct store *store = data;
 	const char *path = index_file_path(store->index);
 	size_t bytes = (size_t)(strrchr(path, '/') - path) + 1;
+	struct channel_message message = {.kind = CHANNEL_INDEXED};
 
-	if (database)
-		database = strncmp(database, path, bytes) == 0 ? database + bytes : NULL;
-	store->neighbours->indexed(store->neighbours->data, database);
+	if (database && strncmp(database, path, bytes) == 0 &&
+		strlen(database + bytes) < sizeof(message.name))
+		strcpy(message.name, database + bytes);
+	(void)channel_send(store->seat->channel, &message, -1);
 }
 
 /* Reads the index of the node, which lies beside that of the tenant. Records of removed sessions
@@ -277,7 +283,7 @@ static int open_index(struct store *store, const char *path)
 	aside = state.aside;
 	if (r < 0)
 		return r;
-	if (store->neighbours) {
+	if (store->seat) {
 		if (state.is_new)
 			take_over_index(store, path);
 		index_watch(store->index, on_index_changed, store);
@@ -313,9 +319,9 @@ int store_new(const struct store_config *config, struct store **ret)
 		.data = store,
 	};
 	store->subuids = config->subuids;
-	store->tenant = config->neighbours ? config->neighbours->tenant : STORE_EVERYBODY;
-	store->neighbours = config->neighbours;
-	quotas_init(&store->quotas, &config->limits);
+	store->tenant = config->seat ? config->seat->owner : STORE_EVERYBODY;
+	store->seat = config->seat;
+	quota_limit(&store->account, &config->limits);
 	store->has_quotas = over_quota_has_any(&config->limits);
 	store->answer_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (store->answer_fd < 0)
@@ -323,7 +329,7 @@ int store_new(const struct store_config *config, struct store **ret)
 	store->give_up_ns =
 		(config->give_up_ms ? config->give_up_ms : STORE_GIVE_UP_MS) * 1000000ull;
 	if (r == 0 && config->folder)
-		r = room_open(config->folder, config->neighbours ? config->neighbours->reserve : -1,
+		r = room_open(config->folder, config->seat ? config->seat->reserve : -1,
 			STORE_RESERVE_BYTES, config->keep_free_bytes, &store->room);
 	if (r == 0 && config->index_path)
 		r = open_index(store, config->index_path);

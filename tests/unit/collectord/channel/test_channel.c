@@ -110,7 +110,7 @@ static void full_doors_of_all_workers_stay_within_the_limit_of_their_user(void *
 
 static void what_a_child_writes_into_its_page_all_see(void **state)
 {
-	struct ledger *ledger = ledger_new();
+	struct ledger_pages *ledger = ledger_new();
 	struct ledger_tenant *first, *second;
 	struct ledger_totals totals;
 	pid_t pid;
@@ -141,7 +141,7 @@ static void what_a_child_writes_into_its_page_all_see(void **state)
 
 static void one_tenant_more_than_there_is_room_for_has_no_page(void **state)
 {
-	struct ledger *ledger = ledger_new();
+	struct ledger_pages *ledger = ledger_new();
 
 	(void)state;
 	assert_non_null(ledger);
@@ -154,7 +154,7 @@ static void one_tenant_more_than_there_is_room_for_has_no_page(void **state)
 
 static void a_page_that_is_given_has_nothing_of_its_former_tenant(void **state)
 {
-	struct ledger *ledger = ledger_new();
+	struct ledger_pages *ledger = ledger_new();
 	struct ledger_tenant *page;
 
 	(void)state;

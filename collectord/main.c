@@ -29,6 +29,7 @@
 #include "proto/base/network_fs.h"
 #include "proto/base/standard_fds.h"
 #include "proto/base/subordinate_uids.h"
+#include "proto/base/format.h"
 
 static void explain_bind_failure(const char *path, int error, pid_t pid)
 {
@@ -114,8 +115,8 @@ static int resolve(const struct config *config, const char *what, const char *pa
 		log_error("%s %s: %s is a symbolic link of another user; name the place itself, or "
 			  "give --allow-root",
 			what, path, real);
-	else if (r == 0 && asprintf(ret, "%s%s", real, name) < 0)
-		*ret = NULL, r = -ENOMEM;
+	else if (r == 0 && !(*ret = format_new("%s%s", real, name)))
+		r = -ENOMEM;
 	if (r < 0 && !real)
 		log_error("%s %s: %s", what, path, strerror(-r));
 	return r;
@@ -187,12 +188,12 @@ static int claim_store(const struct config *config, const struct seat *seat, str
 	pid_t pid = 0;
 	int r;
 
-	if (seat ? asprintf(&path, "%s/.lock-%u", config->store_path, seat->owner) < 0
-		 : asprintf(&path, config->db_file ? "%s-lock" : "%s/.lock", config->store_path) <
-				0) {
-		path = NULL;
+	if (seat)
+		path = format_new("%s/.lock-%u", config->store_path, seat->owner);
+	else
+		path = format_new(config->db_file ? "%s-lock" : "%s/.lock", config->store_path);
+	if (!path)
 		return -ENOMEM;
-	}
 	r = claim_wait(path, ret, &pid);
 	if (r == -EADDRINUSE)
 		log_error("another collector stores in %s: pid %d", config->store_path, (int)pid);
@@ -230,15 +231,11 @@ static void read_subuids(struct config *config)
 /* Each tenant of the service has an index of its own, in a file that the tenant cannot open. */
 static int name_index(const struct config *config, const struct seat *seat, char **ret)
 {
-	int n = 0;
-
 	if (seat)
-		n = asprintf(ret, "%s/.index-%u", config->store_path, seat->owner);
+		*ret = format_new("%s/.index-%u", config->store_path, seat->owner);
 	else if (!config->db_file)
-		n = asprintf(ret, "%s/index.db", config->store_path);
-	if (n < 0)
-		*ret = NULL;
-	return n < 0 ? -ENOMEM : 0;
+		*ret = format_new("%s/index.db", config->store_path);
+	return *ret || config->db_file ? 0 : -ENOMEM;
 }
 
 static int start_store(const struct config *config, const struct seat *seat, const char *index_path,
@@ -305,8 +302,8 @@ static int enter_container(const struct config *config, const struct seat *seat,
 	if (!container_is_tenant(seat->owner))
 		return 0;
 	ret->subuids = subuids_of_one(seat->owner);
-	if (!ret->subuids ||
-		asprintf(&ret->store_path, "%s/%u", config->store_path, (unsigned)seat->owner) < 0)
+	ret->store_path = format_new("%s/%u", config->store_path, (unsigned)seat->owner);
+	if (!ret->subuids || !ret->store_path)
 		return -ENOMEM;
 	if (mkdir(ret->store_path, 0711) < 0 ? errno != EEXIST : chmod(ret->store_path, 0711) < 0) {
 		log_error("cannot store in %s: %s", ret->store_path, strerror(errno));

@@ -22,11 +22,6 @@
 /* Number of sizes determined in one transaction. */
 #define WEIGHED_AT_ONCE 64
 
-static void finalize_p(sqlite3_stmt **statement)
-{
-	sqlite3_finalize(*statement);
-}
-
 static const char *text_of(sqlite3_stmt *row, int column)
 {
 	return (const char *)sqlite3_column_text(row, column);
@@ -247,7 +242,8 @@ int index_each_owned(struct index *index, unsigned max,
 	return database_errno(step);
 }
 
-/* Subtracts the sessions of @database from the sums before they are removed. Returns their number. */
+/* Subtracts the sessions of @database from the sums before they are removed. Returns their number.
+ */
 static int take_out(struct index *index, const char *database, int64_t *ret_rows)
 {
 	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
@@ -295,7 +291,8 @@ static int trim(struct index *index)
 	struct index_totals totals = {0};
 	int r = 0;
 
-	(void)index_totals_read(index, &totals); /* if they cannot be counted, the next removal does */
+	(void)index_totals_read(
+		index, &totals); /* if they cannot be counted, the next removal does */
 	for (; r == 0 && totals.removed > REMOVED_ROWS_MAX; totals.removed--) {
 		r = run(index,
 			"DELETE FROM removed WHERE id = (SELECT id FROM removed WHERE "

@@ -94,6 +94,11 @@ int database_exec(sqlite3 *db, const char *sql);
  */
 int database_prepare(sqlite3 *db, sqlite3_stmt **statement, const char *sql);
 
+/* For CLEANUP(). */
+static inline void finalize_p(sqlite3_stmt **statement)
+{
+	sqlite3_finalize(*statement);
+}
 /* Runs a statement that returns no row, resets it and clears its bindings. */
 int database_run(sqlite3_stmt *statement);
 

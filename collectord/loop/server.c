@@ -37,6 +37,7 @@
 #include "collectord/store/store.h"
 #include "collectord/loop/tools/overview.h"
 #include "collectord/loop/tools/queries.h"
+#include "collectord/loop/connections/timers.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 #include "proto/base/user_namespace.h"
@@ -63,9 +64,7 @@ static void stop_listening(struct server *server)
  */
 static bool throttle(struct server *server)
 {
-	struct timeval timeout = {.tv_usec = THROTTLE_MS * 1000};
-
-	if (event_add(server->throttle, &timeout) < 0)
+	if (timer_start(server->throttle, THROTTLE_MS) < 0)
 		return false;
 	server->is_throttled = true;
 	stop_listening(server);
@@ -619,12 +618,6 @@ int server_run(struct server *server)
 	return server->exit_code;
 }
 
-static void free_event(struct event *event)
-{
-	if (event)
-		event_free(event);
-}
-
 struct server *server_free(struct server *server)
 {
 	if (!server)
@@ -650,15 +643,15 @@ struct server *server_free(struct server *server)
 	}
 	detached_free(&server->detached);
 	for (size_t i = 0; i < server->n_listeners; i++)
-		free_event(server->listeners[i]);
-	free_event(server->signals);
+		event_done(server->listeners[i]);
+	event_done(server->signals);
 	close_p(&server->signal_fd);
 	stop_done(server);
-	free_event(server->answers);
-	free_event(server->reaper);
-	free_event(server->throttle);
+	event_done(server->answers);
+	event_done(server->reaper);
+	event_done(server->throttle);
 	kept_done(server);
-	free_event(server->keep_retry);
+	event_done(server->keep_retry);
 	close_p(&server->spare_fd);
 	msg_arena_done(&server->arena);
 	free(server->received);

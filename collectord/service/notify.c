@@ -13,6 +13,7 @@
 
 #include "collectord/channel/channel.h"
 #include "proto/base/cleanup.h"
+#include "proto/base/format.h"
 
 static bool is_transient(int error)
 {
@@ -105,10 +106,8 @@ static void tell(const char *state)
 
 void notify_ready(const char *status)
 {
-	CLEANUP(free_p) char *state = NULL;
+	CLEANUP(free_p) char *state = format_new("READY=1\nSTATUS=%s", status);
 
-	if (asprintf(&state, "READY=1\nSTATUS=%s", status) < 0)
-		state = NULL;
 	tell(state ? state : "READY=1");
 }
 

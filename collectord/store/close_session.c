@@ -133,8 +133,7 @@ int close_process(struct store *store, struct store_database *database, struct c
 		return r;
 	FAULT_POINT("drain_after_commit");
 	trouble_over(store, database);
-	close_p(&command->memfd);
-	command->memfd = -1;
+	close_fd(&command->memfd);
 	announce_end(p);
 	stat_want_session(p->session);
 	return 0;

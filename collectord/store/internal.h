@@ -244,9 +244,9 @@ struct store {
 	struct database_patience patience; /* with the readers of a file that is opened */
 	struct room *room;		   /* NULL: free room is not checked */
 	uint64_t give_up_ns;
-	const struct subuids *subuids;		   /* fixed */
-	uid_t tenant;				   /* fixed; STORE_EVERYBODY: all tenants */
-	const struct seat *seat;		   /* fixed; NULL: this is no worker */
+	const struct subuids *subuids; /* fixed */
+	uid_t tenant;		       /* fixed; STORE_EVERYBODY: all tenants */
+	const struct seat *seat;       /* fixed; NULL: this is no worker */
 	struct quota_account account;
 	struct checkpoints checkpoints;
 	bool has_quotas;
@@ -292,7 +292,10 @@ void answer_session(
 void answer_process(
 	struct store_process *process, enum store_answer_kind kind, int error, const char *text);
 void answer_flushed(struct store *store, void *owner, int error);
-/* For recover.c: takes ownership of the strings of @answer. */
+/* An answer without an owner: one line. */
+void answer_text(struct store *store, enum store_answer_kind kind, int error, const char *format,
+	...) __attribute__((format(printf, 4, 5)));
+/* Takes ownership of the strings of @answer. */
 void answer_left(struct store *store, struct store_answer *answer);
 /* The bytes of @command leave the queue: answers ROOM where that ends a wait. */
 void answer_release(struct store *store, const struct command *command);
@@ -370,7 +373,8 @@ void over_quota_close(struct store *store, struct store_database *database);
  * has changed.
  */
 int renew_file(struct store *store, const char *path, int error, unsigned count, char **ret_aside);
-/* Answers CUT for @path. */
+/* Answers SET_ASIDE for @path, which is @aside now, and CUT. */
+void renew_say_aside(struct store *store, const char *path, const char *aside, int error);
 void renew_say_cut(struct store *store, const char *path);
 void renew_tell_index(struct store *store, const char *path, const char *aside, int error);
 /* Detaches the damaged @database, and requeues what it had not committed. */

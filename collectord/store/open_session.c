@@ -20,6 +20,7 @@
 #include "proto/base/clock.h"
 #include "proto/base/fault.h"
 #include "proto/base/subordinate_uids.h"
+#include "proto/base/format.h"
 #include "proto/names/schema.h"
 
 struct store_database *session_file_close(struct store *store, struct store_database *database)
@@ -330,7 +331,8 @@ static int open_with_name(struct store_session *session, const char *folder, boo
 
 	store_beat(session->store);
 	storage_safe_name(session->name, safe);
-	if (asprintf(&path, "%s/%s.db", folder, safe) < 0)
+	path = format_new("%s/%s.db", folder, safe);
+	if (!path)
 		return -ENOMEM;
 	if (retention_is_going(session->store, path))
 		return -EEXIST;

@@ -45,26 +45,16 @@ static int make_noted(struct store *store, const char *path, const char *aside, 
 	return r;
 }
 
-static void say(struct store *store, const char *path, const char *aside, int error)
+void renew_say_aside(struct store *store, const char *path, const char *aside, int error)
 {
-	struct store_answer answer = {.kind = STORE_SET_ASIDE, .error = error};
-
-	if (asprintf(&answer.text, "set aside: %s: %s; it is %s now", path,
-		    session_file_explain(error), aside) < 0)
-		answer.text = NULL;
-	answer_left(store, &answer);
+	answer_text(store, STORE_SET_ASIDE, error, "set aside: %s: %s; it is %s now", path,
+		session_file_explain(error), aside);
 }
 
 void renew_say_cut(struct store *store, const char *path)
 {
-	struct store_answer answer = {.kind = STORE_CUT, .error = -EUCLEAN};
-
-	if (asprintf(&answer.text,
-		    "%s: its log is damaged: of what was committed last a part is "
-		    "lost",
-		    path) < 0)
-		answer.text = NULL;
-	answer_left(store, &answer);
+	answer_text(store, STORE_CUT, -EUCLEAN,
+		"%s: its log is damaged: of what was committed last a part is lost", path);
 }
 
 int renew_file(struct store *store, const char *path, int error, unsigned count, char **ret_aside)
@@ -80,7 +70,7 @@ int renew_file(struct store *store, const char *path, int error, unsigned count,
 		aside_undo(path, aside);
 		return r;
 	}
-	say(store, path, aside, error);
+	renew_say_aside(store, path, aside, error);
 	if (ret_aside)
 		*ret_aside = TAKE(aside);
 	return 0;

@@ -23,6 +23,7 @@
 #include "proto/base/fault.h"
 #include "proto/base/limits.h"
 #include "proto/base/subordinate_uids.h"
+#include "proto/base/format.h"
 
 /* Intervals between two passes over everything, and between two looks at the free room. */
 #define PASS_NS	      60000000000u
@@ -103,21 +104,16 @@ void retention_free(struct retention *retention)
 
 /* ---- answers --------------------------------------------------------------------------- */
 
-static char *copy_text(const char *text)
-{
-	return text ? strdup(text) : NULL;
-}
-
 /* Answers that retention removed one session; @data is the store. */
 static void say_removed(const struct index_removed *removed, void *data)
 {
 	const struct index_entry *session = &removed->session;
 	struct store_answer answer = {
 		.kind = STORE_REMOVED,
-		.name = copy_text(session->name),
-		.job = copy_text(session->job),
-		.database = copy_text(session->database),
-		.text = copy_text(removed->why),
+		.name = text_copy(session->name),
+		.job = text_copy(session->job),
+		.database = text_copy(session->database),
+		.text = text_copy(removed->why),
 		.removed =
 			{
 				.uid = session->uid,
@@ -135,11 +131,7 @@ static void say_removed(const struct index_removed *removed, void *data)
 /* @why it cannot be removed. */
 static void say_kept(struct store *store, const char *database, const char *why)
 {
-	struct store_answer answer = {.kind = STORE_KEPT};
-
-	if (asprintf(&answer.text, "%s: cannot be removed: %s", database, why) < 0)
-		answer.text = NULL;
-	answer_left(store, &answer);
+	answer_text(store, STORE_KEPT, 0, "%s: cannot be removed: %s", database, why);
 }
 
 /* True for a reader or a full disk: sessions that store are told of those. */
@@ -151,21 +143,19 @@ static bool passes(int error)
 void retention_say_index(struct store *store, int error)
 {
 	const char *path = index_file_path(store->index);
-	struct store_answer answer = {.kind = STORE_KEPT};
 	int gone = error ? storage_check_file(path) : 0;
 
 	error = gone < 0 ? gone : error; /* SQLite only reports that it may not write to the file */
 	if (passes(error) || error == store->index_error)
 		return;
 	store->index_error = error;
-	if ((error ? asprintf(&answer.text,
-			     "%s: %s: no closed session is removed, and new ones are not listed, "
-			     "until "
-			     "the collector is started again",
-			     path, session_file_explain(error))
-		   : asprintf(&answer.text, "%s: it is as it should be again", path)) < 0)
-		answer.text = NULL;
-	answer_left(store, &answer);
+	if (error)
+		answer_text(store, STORE_KEPT, 0,
+			"%s: %s: no closed session is removed, and new ones are not listed, until "
+			"the collector is started again",
+			path, session_file_explain(error));
+	else
+		answer_text(store, STORE_KEPT, 0, "%s: it is as it should be again", path);
 }
 
 static const char *explain(int error)
@@ -191,8 +181,8 @@ static void say_disposed(struct store *store, const char *database, uid_t uid)
 {
 	struct store_answer answer = {
 		.kind = STORE_REMOVED,
-		.database = copy_text(database),
-		.text = copy_text(INDEX_OWNERS_WISH),
+		.database = text_copy(database),
+		.text = text_copy(INDEX_OWNERS_WISH),
 		.removed = {.uid = uid, .was_wished = true},
 	};
 
@@ -229,8 +219,8 @@ static void begin(const char *database, uid_t uid, bool is_there, void *data)
 	if (going->database)
 		return;
 	*going = (struct retention_going){.database = strdup(database), .uid = uid};
-	going->pid = going->database ? removal_start(store->retention->folder, database, uid)
-				     : -ENOMEM;
+	going->pid =
+		going->database ? removal_start(store->retention->folder, database, uid) : -ENOMEM;
 	if (going->pid < 0) {
 		finish(store, database, uid, going->pid);
 		free(TAKE(going->database));
@@ -429,7 +419,7 @@ static void say_marked(struct store *store, const char *database, uid_t uid, boo
 {
 	struct store_answer answer = {
 		.kind = STORE_MARKED,
-		.database = copy_text(database),
+		.database = text_copy(database),
 		.left = {.uid = uid},
 		.complete = is_kept,
 	};
@@ -567,7 +557,8 @@ static const struct ledger_tenant *find_greatest(const struct retention *retenti
  * tenant that has most. The store asks at most once a second; if the channel is full, it asks again
  * a second later.
  */
-static bool must_give_back(const struct store *store, uint64_t excess, bool is_room, bool has_closed)
+static bool must_give_back(
+	const struct store *store, uint64_t excess, bool is_room, bool has_closed)
 {
 	const struct retention *retention = store->retention;
 	const struct ledger_tenant *other = find_greatest(retention);
@@ -586,8 +577,8 @@ static bool must_give_back(const struct store *store, uint64_t excess, bool is_r
 
 /* ---- reasons ------------------------------------------------------------------------------- */
 
-static bool is_too_old(const struct retention *retention, const struct index_closed *closed,
-	char why[WHY_BYTES])
+static bool is_too_old(
+	const struct retention *retention, const struct index_closed *closed, char why[WHY_BYTES])
 {
 	uint64_t keep_ns = retention->limits.keep_s * 1000000000u;
 	bool is_days = keep_ns % (DAY_S * 1000000000ull) == 0;
@@ -688,8 +679,7 @@ static int lacks_room(struct store *store, bool has_closed, char why[WHY_BYTES])
 
 	/* If other programs fill the disk, removing everything would not help: then nothing is
 	 * removed. */
-	if (r < 0 || given < least || !missing ||
-		!must_give_back(store, missing, true, has_closed))
+	if (r < 0 || given < least || !missing || !must_give_back(store, missing, true, has_closed))
 		return r;
 	snprintf(why, WHY_BYTES,
 		"the disk had less than %" PRIu64 " MiB to spare, its owner most of all",
@@ -697,12 +687,13 @@ static int lacks_room(struct store *store, bool has_closed, char why[WHY_BYTES])
 	return 1;
 }
 
-/* 1: why @oldest has to go is in @why; 0: it may stay, or there is none (NULL); database_errno(). */
+/* 1: why @oldest has to go is in @why; 0: it may stay, or there is none (NULL); database_errno().
+ */
 static int find_reason(struct store *store, const struct index_closed *oldest, char why[WHY_BYTES])
 {
-	if (oldest && (is_over_quota(store->retention, why) ||
-			      is_too_old(store->retention, oldest, why) ||
-			      are_too_many(store, why)))
+	if (oldest &&
+		(is_over_quota(store->retention, why) ||
+			is_too_old(store->retention, oldest, why) || are_too_many(store, why)))
 		return 1;
 	if (is_too_much(store, oldest != NULL, why))
 		return 1;

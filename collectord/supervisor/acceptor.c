@@ -183,8 +183,7 @@ static void ask_for(struct acceptor_self *a, struct door *door)
 {
 	struct channel_message message = {.kind = CHANNEL_WANT_DOOR, .owner = door->owner};
 
-	close_p(&door->fd);
-	door->fd = -1;
+	close_fd(&door->fd);
 	strcpy(message.name, door->container);
 	send_message(a, &message);
 }
@@ -400,8 +399,7 @@ static void hear(struct acceptor_self *a)
 			shut(a, door);
 		else if (message.kind == CHANNEL_ACCEPT || message.kind == CHANNEL_FORGET)
 			look_for(a, &message);
-		close_p(&fd);
-		fd = -1;
+		close_fd(&fd);
 	}
 	if (r == 0)
 		_exit(EXIT_SUCCESS);

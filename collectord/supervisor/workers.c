@@ -563,8 +563,7 @@ static void take_message(
 /* Closes the channel of the worker, which commits its open sessions before it ends. */
 static void shut(struct worker *worker)
 {
-	close_p(&worker->channel);
-	worker->channel = -1;
+	close_fd(&worker->channel);
 	worker->is_settling = false;
 	worker->round = worker->waits = 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "collectord/loop/connections/receiver.h"
+#include "collectord/loop/connections/timers.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -285,8 +286,7 @@ int receiver_watch(struct receiver *receiver, struct event_base *base)
 
 void receiver_done(struct receiver *receiver)
 {
-	if (receiver->timer)
-		event_free(receiver->timer);
+	event_done(receiver->timer);
 	/* The parked connections are left to processes that close them. */
 	for (unsigned before = UINT_MAX; receiver->n_parked && receiver->n_parked < before;) {
 		before = receiver->n_parked;

@@ -17,6 +17,7 @@
 #include "collectord/store/store.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
+#include "proto/base/format.h"
 #include "proto/recorder/layout.h"
 
 const char *admit_check_recorder(int fd, const Rtl__Hello *hello)
@@ -50,7 +51,8 @@ static char *job_of(const Rtl__Hello *hello, const struct instance_identity *ide
 
 	if (hello->has_job && hello->job.len)
 		return msg_string(true, &hello->job, LABEL_BYTES_MAX);
-	if (asprintf(&job, "pid-%d-%" PRIu64, identity->pid, identity->start_time) < 0)
+	job = format_new("pid-%d-%" PRIu64, identity->pid, identity->start_time);
+	if (!job)
 		return NULL;
 	return job;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collectord/loop/sessions/instance.h"
+#include "collectord/loop/connections/timers.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 
@@ -25,8 +26,7 @@ static void forget(struct detached *entry)
 		at = &(*at)->next;
 	if (*at)
 		*at = entry->next;
-	if (entry->death)
-		event_free(entry->death);
+	event_done(entry->death);
 	close_p(&entry->pidfd);
 	free(entry);
 }

@@ -19,6 +19,7 @@
 #include "collectord/loop/connections/state.h"
 #include "collectord/service/config.h"
 #include "collectord/service/container.h"
+#include "collectord/loop/connections/timers.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 #include "proto/base/subordinate_uids.h"
@@ -71,8 +72,7 @@ struct asking {
 
 static struct answerer *answerer_free(struct answerer *answerer)
 {
-	if (answerer->readable)
-		event_free(answerer->readable);
+	event_done(answerer->readable);
 	close_p(&answerer->fd);
 	frame_reader_done(&answerer->reader);
 	msg_arena_done(&answerer->arena);
@@ -94,8 +94,7 @@ static void asking_free(struct asking *asking)
 		answerer_free(asking->answerers);
 		asking->answerers = next;
 	}
-	if (asking->deadline)
-		event_free(asking->deadline);
+	event_done(asking->deadline);
 	free(asking->request);
 	free(asking);
 }
@@ -235,8 +234,7 @@ static void answered(struct answerer *answerer)
 		return;
 	answerer->is_done = true;
 	event_del(answerer->readable);
-	close_p(&answerer->fd);
-	answerer->fd = -1;
+	close_fd(&answerer->fd);
 	answerer->asking->n_open--;
 	check(answerer->asking);
 }
@@ -346,7 +344,6 @@ static int ask(struct peer *peer, const Rtl__Frame *request, const uint8_t *data
 {
 	struct server *server = peer->server;
 	struct asking *asking = calloc(1, sizeof(*asking));
-	struct timeval timeout;
 	unsigned ms;
 
 	if (!asking)
@@ -357,11 +354,10 @@ static int ask(struct peer *peer, const Rtl__Frame *request, const uint8_t *data
 	asking->next = server->askings;
 	server->askings = asking;
 	ms = classify(asking, request);
-	timeout = (struct timeval){.tv_sec = ms / 1000u, .tv_usec = (ms % 1000u) * 1000};
 	asking->bytes = FRAME_PREFIX_BYTES + bytes;
 	asking->request = malloc(asking->bytes);
 	asking->deadline = evtimer_new(server->base, on_deadline, asking);
-	if (!asking->request || !asking->deadline || event_add(asking->deadline, &timeout) < 0 ||
+	if (!asking->request || !asking->deadline || timer_start(asking->deadline, ms) < 0 ||
 		worker_tell(server, CHANNEL_ASK_ALL, asking->number) < 0) {
 		asking_free(asking);
 		return -ENOMEM;

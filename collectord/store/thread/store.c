@@ -20,6 +20,7 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
+#include "proto/base/format.h"
 
 static void run_batch(struct store *store, struct command_list *batch)
 {
@@ -264,10 +265,9 @@ static void on_index_changed(const char *database, void *data)
  * place. */
 static void take_over_index(struct store *store, const char *path)
 {
-	CLEANUP(free_p) char *node = NULL;
+	CLEANUP(free_p)
+	char *node = format_new("%.*s/index.db", (int)(strrchr(path, '/') - path), path);
 
-	if (asprintf(&node, "%.*s/index.db", (int)(strrchr(path, '/') - path), path) < 0)
-		node = NULL;
 	if (node) /* without memory the files are left to tell */
 		(void)index_take_over(store->index, node, store->tenant);
 }
@@ -277,7 +277,6 @@ static int open_index(struct store *store, const char *path)
 {
 	struct index_state state = {0};
 	CLEANUP(free_p) char *aside = NULL;
-	struct store_answer answer = {.kind = STORE_SET_ASIDE};
 	int r = index_open_or_renew(path, store->subuids, &store->index, &state);
 
 	aside = state.aside;
@@ -292,13 +291,8 @@ static int open_index(struct store *store, const char *path)
 		store->scan = strdup(path);
 	if (state.is_new && !store->scan)
 		return -ENOMEM;
-	if (!aside)
-		return 0;
-	answer.error = state.damage;
-	if (asprintf(&answer.text, "set aside: %s: %s; it is %s now", path,
-		    session_file_explain(answer.error), aside) < 0)
-		answer.text = NULL;
-	answer_left(store, &answer);
+	if (aside)
+		renew_say_aside(store, path, aside, state.damage);
 	return 0;
 }
 

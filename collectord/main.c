@@ -24,7 +24,6 @@
 #include "collectord/supervisor/supervisor.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
-#include "proto/base/limits.h"
 #include "proto/base/user_namespace.h"
 #include "proto/base/network_fs.h"
 #include "proto/base/standard_fds.h"

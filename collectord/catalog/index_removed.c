@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectord/db/damaged_file.h"
 #include "collectord/db/database.h"
 #include "collectord/catalog/index_private.h"
 #include "proto/base/cleanup.h"
@@ -119,16 +118,12 @@ int index_find_oldest(struct index *index, struct index_closed *ret)
 
 int index_kept_bytes(struct index *index, uint64_t *ret)
 {
-	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
-	int step, r = database_prepare(index->db, &row,
-			  "SELECT coalesce(sum(bytes), 0) FROM session WHERE kept IS NOT NULL");
+	int64_t bytes = 0;
+	int r = database_number(index->db,
+		"SELECT coalesce(sum(bytes), 0) FROM session WHERE kept IS NOT NULL", NULL, &bytes);
 
-	if (r < 0)
-		return r;
-	step = sqlite3_step(row);
-	if (step == SQLITE_ROW)
-		*ret = (uint64_t)sqlite3_column_int64(row, 0);
-	return database_errno(step);
+	*ret = (uint64_t)bytes;
+	return r;
 }
 
 /* Runs @sql with up to two texts as parameters. */

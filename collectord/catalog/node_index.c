@@ -2,7 +2,6 @@
 #include "collectord/catalog/node_index.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -164,19 +163,6 @@ const char *node_index_folder(const struct node_index *node)
 	return node->folder;
 }
 
-static int read_number(sqlite3 *db, const char *sql, int64_t *ret)
-{
-	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
-	int step, r = database_prepare(db, &row, sql);
-
-	if (r < 0)
-		return r;
-	step = sqlite3_step(row);
-	if (step == SQLITE_ROW)
-		*ret = sqlite3_column_int64(row, 0);
-	return database_errno(step);
-}
-
 /*
  * *@ret is NULL if there is no index, or if it is just being created; its worker reports it when it
  * is done.
@@ -194,9 +180,9 @@ static int open_tenant(const char *path, sqlite3 **ret)
 	if (r == 0)
 		r = database_open_to_read(path, &patience, &db);
 	if (r == 0)
-		r = read_number(db, "PRAGMA application_id", &id);
+		r = database_number(db, "PRAGMA application_id", NULL, &id);
 	if (r == 0)
-		r = read_number(db, "PRAGMA user_version", &version);
+		r = database_number(db, "PRAGMA user_version", NULL, &version);
 	if (r == 0 && id == SCHEMA_INDEX_APPLICATION_ID && version == SCHEMA_INDEX_VERSION)
 		*ret = TAKE(db);
 	return r;
@@ -261,7 +247,7 @@ static int run(sqlite3 *db, const char *sql, int64_t first, const char *second)
 static int trim(sqlite3 *db)
 {
 	int64_t count = 0;
-	int r = read_number(db, "SELECT count(*) FROM removed", &count);
+	int r = database_number(db, "SELECT count(*) FROM removed", NULL, &count);
 
 	if (r < 0 || count <= REMOVED_ROWS_MAX)
 		return r;

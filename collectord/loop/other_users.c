@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "collectord/loop/other_users.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

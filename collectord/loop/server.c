@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -25,7 +24,6 @@
 #include "collectord/service/listen.h"
 #include "collectord/loop/sessions/fd_store.h"
 #include "collectord/service/log.h"
-#include "collectord/service/notify.h"
 #include "collectord/loop/connections/peer.h"
 #include "collectord/loop/tools/kept_sessions.h"
 #include "collectord/loop/tools/removed_sessions.h"
@@ -41,6 +39,7 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 #include "proto/base/user_namespace.h"
+#include "proto/base/list.h"
 
 /*
  * Cost of connections accepted before other events get their turn. Admitting one costs ADMIT_COST,
@@ -347,12 +346,8 @@ static void on_reap(evutil_socket_t fd, short what, void *data)
 
 	(void)fd;
 	(void)what;
-	while (server->dead) {
-		struct peer *next = server->dead->next;
-
-		peer_free(server->dead);
-		server->dead = next;
-	}
+	while (server->dead)
+		peer_free(LIST_POP(server->dead));
 }
 
 /* The backlog has kept the connections that arrived during recovery. */
@@ -635,12 +630,8 @@ struct server *server_free(struct server *server)
 	peer_limits_done(server);
 	removed_done(server);
 	kept_sessions_done(server);
-	while (server->sessions) {
-		struct session *next = server->sessions->next;
-
-		session_free(server->sessions);
-		server->sessions = next;
-	}
+	while (server->sessions)
+		session_free(LIST_POP(server->sessions));
 	detached_free(&server->detached);
 	for (size_t i = 0; i < server->n_listeners; i++)
 		event_done(server->listeners[i]);

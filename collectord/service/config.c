@@ -3,8 +3,6 @@
 
 #include <argp.h>
 #include <errno.h>
-#include <grp.h>
-#include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The commit of a database's transaction, and what follows it. */
-#include <errno.h>
 
 #include "collectord/store/degraded.h"
 #include "collectord/store/internal.h"

@@ -31,7 +31,7 @@ static void reload_process(struct store_process *p)
 static void say_state(struct store_database *database, enum store_answer_kind kind, int error)
 {
 	for (struct store_session *s = database->first_session; s; s = s->sibling)
-		answer_session(s, kind, error, error ? session_file_explain(error) : NULL);
+		answer_session(s, kind, error, error ? store_explain(error) : NULL);
 }
 
 static void set_trouble(struct store_database *database, int error)

@@ -313,8 +313,6 @@ int session_file_open_existing(struct store *store, const char *path, struct sto
 struct store_database *session_file_close(struct store *store, struct store_database *database);
 
 /* session_file.c */
-/* Returns what an error means for a file; the text is static. */
-const char *session_file_explain(int r);
 /* True if a damaged file may be replaced: the service's folder is ours with all that is in it;
  * elsewhere the file itself has to be ours. */
 bool session_file_may_renew(const struct store *store, const char *path);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -17,20 +16,16 @@
 #include "collectord/store/page_cache.h"
 #include "collectord/store/retention.h"
 #include "proto/base/cleanup.h"
-#include "proto/base/clock.h"
 #include "proto/base/fault.h"
-#include "proto/base/subordinate_uids.h"
 #include "proto/base/format.h"
+#include "proto/base/list.h"
 #include "proto/names/schema.h"
 
 struct store_database *session_file_close(struct store *store, struct store_database *database)
 {
-	struct store_database **at = &store->databases;
 	struct command *command;
 
-	while (*at != database)
-		at = &(*at)->next;
-	*at = database->next;
+	LIST_REMOVE(store->databases, database, next);
 	/* After the last close only flushes, which wait for everything before them, are in the
 	 * queue. */
 	while ((command = command_list_take(&database->todo))) {
@@ -399,7 +394,7 @@ int session_file_open(struct store_session *session, char *why, size_t why_bytes
 	}
 	if (r < 0) {
 		snprintf(why, why_bytes, "%s: %s", session->path ? session->path : session->name,
-			session_file_explain(r));
+			store_explain(r));
 		return r;
 	}
 	session_join(session, database);

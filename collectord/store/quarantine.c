@@ -10,11 +10,9 @@
 #include <unistd.h>
 
 #include "collectord/db/damaged_file.h"
-#include "collectord/db/database.h"
 #include "collectord/db/tenant_files.h"
 #include "collectord/store/internal.h"
 #include "proto/base/cleanup.h"
-#include "proto/base/clock.h"
 #include "proto/base/fault.h"
 #include "proto/base/limits.h"
 
@@ -48,7 +46,7 @@ static int make_noted(struct store *store, const char *path, const char *aside, 
 void renew_say_aside(struct store *store, const char *path, const char *aside, int error)
 {
 	answer_text(store, STORE_SET_ASIDE, error, "set aside: %s: %s; it is %s now", path,
-		session_file_explain(error), aside);
+		store_explain(error), aside);
 }
 
 void renew_say_cut(struct store *store, const char *path)
@@ -80,7 +78,7 @@ void renew_tell_index(struct store *store, const char *path, const char *aside, 
 {
 	char line[128];
 
-	snprintf(line, sizeof(line), "set aside: %s", session_file_explain(error));
+	snprintf(line, sizeof(line), "set aside: %s", store_explain(error));
 	/* The index only helps to find files. */
 	if (store->index)
 		(void)index_set_aside(store->index, path, aside, line);

@@ -3,7 +3,6 @@
  * Tells a session once when its tenant exceeds the quota, and again when it no longer does, with
  * what the session was granted in all. Only committed figures are reported.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -72,8 +71,7 @@ static void say_within(struct store_database *database)
 	database->over_quota_ns = 0;
 	if (!database->first_session)
 		return;
-	snprintf(text, sizeof(text),
-		"%s, quota: %" PRIu64 " records granted, %" PRIu64 " dropped",
+	snprintf(text, sizeof(text), "%s, quota: %" PRIu64 " records granted, %" PRIu64 " dropped",
 		name_tenant(database, tenant), quota->total.granted, quota->total.dropped);
 	say(database, STORE_WITHIN_QUOTA, text);
 }

@@ -22,7 +22,6 @@
 #include "proto/base/clock.h"
 #include "proto/base/fault.h"
 #include "proto/base/limits.h"
-#include "proto/base/subordinate_uids.h"
 #include "proto/base/format.h"
 
 /* Intervals between two passes over everything, and between two looks at the free room. */
@@ -153,7 +152,7 @@ void retention_say_index(struct store *store, int error)
 		answer_text(store, STORE_KEPT, 0,
 			"%s: %s: no closed session is removed, and new ones are not listed, until "
 			"the collector is started again",
-			path, session_file_explain(error));
+			path, store_explain(error));
 	else
 		answer_text(store, STORE_KEPT, 0, "%s: it is as it should be again", path);
 }
@@ -163,7 +162,7 @@ static const char *explain(int error)
 	return error == -ELOOP	       ? "it is a symbolic link, or lies behind one"
 	       : error == -EMEDIUMTYPE ? "it is not a database of rtl"
 	       : error == -EPERM       ? "it is not ours"
-				       : session_file_explain(error);
+				       : store_explain(error);
 }
 
 void retention_limit(struct store *store, const struct store_limits *limits)

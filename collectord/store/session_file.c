@@ -6,7 +6,6 @@
 
 #include "collectord/db/damaged_file.h"
 #include "collectord/store/internal.h"
-#include "proto/base/clock.h"
 #include "proto/base/limits.h"
 
 bool session_file_may_renew(const struct store *store, const char *path)
@@ -14,7 +13,7 @@ bool session_file_may_renew(const struct store *store, const char *path)
 	return store->index || aside_is_ours(path);
 }
 
-const char *session_file_explain(int r)
+const char *store_explain(int r)
 {
 	static_assert(STORE_RESERVE_BYTES == 16u << 20, "what is said of a full disk");
 

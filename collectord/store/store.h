@@ -57,8 +57,8 @@ struct store_config {
 	/* Maps a uid to the one that it counts as; NULL: to itself. Outlives the store. */
 	const struct subuids *subuids;
 	/*
-	 * Of a worker: the tenant whose databases are ours, and the other ones on the same disk, whose
-	 * stores look after their own. NULL: there are none. Outlives the store.
+	 * Of a worker: the tenant whose databases are ours, and the other ones on the same disk,
+	 * whose stores look after their own. NULL: there are none. Outlives the store.
 	 */
 	const struct seat *seat;
 };
@@ -69,7 +69,7 @@ int store_open_reserve(const char *folder);
 /* True if the index @path, which no store has open, names a session or cannot be read. */
 bool store_has_sessions(const char *index_path);
 
-/* Returns what an error of the store means, as text for users. */
+/* Returns what an error of the store, or of a file, means, as a static text for users. */
 const char *store_explain(int error);
 
 /*

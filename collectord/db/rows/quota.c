@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "collectord/db/rows/quota.h"
 
-#include <stdlib.h>
-
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
 

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Limits what a tenant, whose databases are all of a store, may have: records and bytes a second, from token buckets
- * that fill with time, and bytes on the disk. A frame is granted whole, or dropped whole and
- * counted (dropped_quota). A rollback gives back what its transaction took, because its frames come
- * again. Store thread.
+ * Limits what a tenant, whose databases are all of a store, may have: records and bytes a second,
+ * from token buckets that fill with time, and bytes on the disk. A frame is granted whole, or
+ * dropped whole and counted (dropped_quota). A rollback gives back what its transaction took,
+ * because its frames come again. Store thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
-
-#include "collectord/db/hash.h"
 
 /* What tenants may store, and for how long it is kept. 0: no limit. */
 struct quota_limits {

@@ -2,12 +2,10 @@
 #include "collectord/ingest/process/ranks.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "collectord/db/database.h"
 #include "collectord/db/rows/text.h"

@@ -8,6 +8,7 @@
 #include "collectord/loop/sessions/instance.h"
 #include "collectord/loop/connections/timers.h"
 #include "proto/base/cleanup.h"
+#include "proto/base/list.h"
 #include "proto/base/limits.h"
 
 struct detached {
@@ -20,12 +21,7 @@ struct detached {
 
 static void forget(struct detached *entry)
 {
-	struct detached **at = entry->list;
-
-	while (*at && *at != entry)
-		at = &(*at)->next;
-	if (*at)
-		*at = entry->next;
+	LIST_REMOVE(*entry->list, entry, next);
 	event_done(entry->death);
 	close_p(&entry->pidfd);
 	free(entry);

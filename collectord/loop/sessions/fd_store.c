@@ -17,6 +17,7 @@
 #include "collectord/loop/sessions/session.h"
 #include "collectord/loop/connections/timers.h"
 #include "proto/base/limits.h"
+#include "proto/base/list.h"
 #include "proto/recorder/layout.h"
 
 /* LISTEN_FDNAMES is passed to execve() as one string, which is limited to MAX_ARG_STRLEN. */
@@ -128,10 +129,6 @@ void kept_drop(struct server *server, const struct instance_identity *identity)
 void kept_done(struct server *server)
 {
 	drop_left(server);
-	while (server->kept_left) {
-		struct kept_left *next = server->kept_left->next;
-
-		free(server->kept_left);
-		server->kept_left = next;
-	}
+	while (server->kept_left)
+		free(LIST_POP(server->kept_left));
 }

@@ -8,7 +8,6 @@
 
 #include "collectord/loop/sessions/access.h"
 #include "collectord/loop/sessions/instance.h"
-#include "collectord/service/log.h"
 #include "collectord/loop/connections/peer.h"
 #include "collectord/loop/connections/state.h"
 #include "collectord/loop/sessions/session.h"

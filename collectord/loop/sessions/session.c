@@ -2,7 +2,6 @@
 #include "collectord/loop/sessions/session.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -24,6 +23,7 @@
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
 #include "proto/base/format.h"
+#include "proto/base/list.h"
 
 /* Interval at which a connection that has not sent its first frame is checked. */
 #define SETTLE_MS 20u
@@ -105,12 +105,7 @@ static void detach_all(struct session *session)
 
 static void forget(struct session *session)
 {
-	struct session **at = &session->server->sessions;
-
-	while (*at && *at != session)
-		at = &(*at)->next;
-	if (*at)
-		*at = session->next;
+	LIST_REMOVE(session->server->sessions, session, next);
 	if (session->store)
 		store_session_free(session->store);
 	session_free(session);
@@ -610,12 +605,8 @@ struct session *session_free(struct session *session)
 {
 	if (!session)
 		return NULL;
-	while (session->runners) {
-		struct runner *next = session->runners->next;
-
-		free(session->runners);
-		session->runners = next;
-	}
+	while (session->runners)
+		free(LIST_POP(session->runners));
 	free_instances(session);
 	event_done(session->linger);
 	control_forget(session);

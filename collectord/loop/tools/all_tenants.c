@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "collectord/channel/channel.h"
 #include "collectord/loop/connections/worker.h"
@@ -23,6 +22,7 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 #include "proto/base/subordinate_uids.h"
+#include "proto/base/list.h"
 #include "proto/wire/frame.h"
 
 /*
@@ -82,18 +82,9 @@ static struct answerer *answerer_free(struct answerer *answerer)
 
 static void asking_free(struct asking *asking)
 {
-	struct asking **at = &asking->server->askings;
-
-	while (*at && *at != asking)
-		at = &(*at)->next;
-	if (*at)
-		*at = asking->next;
-	while (asking->answerers) {
-		struct answerer *next = asking->answerers->next;
-
-		answerer_free(asking->answerers);
-		asking->answerers = next;
-	}
+	LIST_REMOVE(asking->server->askings, asking, next);
+	while (asking->answerers)
+		answerer_free(LIST_POP(asking->answerers));
 	event_done(asking->deadline);
 	free(asking->request);
 	free(asking);

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "collectord/loop/connections/worker.h"
 #include "collectord/loop/tools/overview.h"
@@ -25,6 +24,7 @@
 #include "proto/base/clock.h"
 #include "proto/names/control.h"
 #include "proto/base/limits.h"
+#include "proto/base/list.h"
 
 /* The sessions and ranks that a request selects. */
 struct ctl_aim {
@@ -244,12 +244,7 @@ static void put_session(FILE *out, const struct session *session, const struct c
 
 static struct ctl_wait *wait_free(struct ctl_wait *wait)
 {
-	struct ctl_wait **at = &wait->server->ctl_waits;
-
-	while (*at && *at != wait)
-		at = &(*at)->next;
-	if (*at)
-		*at = wait->next;
+	LIST_REMOVE(wait->server->ctl_waits, wait, next);
 	if (wait->peer)
 		wait->peer->role_data = NULL;
 	event_done(wait->deadline);

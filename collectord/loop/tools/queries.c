@@ -12,7 +12,6 @@
 #include "collectord/loop/tools/ctl.h"
 #include "collectord/loop/sessions/instance.h"
 #include "collectord/loop/tools/kept_sessions.h"
-#include "collectord/service/log.h"
 #include "collectord/loop/connections/peer.h"
 #include "collectord/loop/tools/removed_sessions.h"
 #include "collectord/loop/sessions/runner.h"

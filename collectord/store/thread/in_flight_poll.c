@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Decides when the dispatches in flight are scanned. */
-#include <errno.h>
 
 #include "collectord/store/thread/thread.h"
 #include "collectord/store/degraded.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <glob.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,7 +41,7 @@ static bool is_same_boot(const char *recorded)
 
 static void say_failed(struct store *store, const char *path, int error)
 {
-	answer_text(store, STORE_LEFT_FAILED, error, "%s: %s", path, session_file_explain(error));
+	answer_text(store, STORE_LEFT_FAILED, error, "%s: %s", path, store_explain(error));
 }
 
 static void say_session(struct store *store, const char *path, sqlite3_stmt *row)

@@ -11,9 +11,8 @@
 #include "collectord/store/retention.h"
 #include "collectord/store/thread/thread.h"
 #include "proto/base/cleanup.h"
-#include "proto/base/clock.h"
 #include "proto/base/fault.h"
-#include "proto/base/subordinate_uids.h"
+#include "proto/base/list.h"
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
@@ -46,8 +45,6 @@ static unsigned count_stalled(const struct store_process *p)
 
 static void forget_session(struct store *store, struct store_session *session)
 {
-	struct store_session **at = &store->sessions;
-
 	for (struct store_database *d = store->databases; d; d = d->next)
 		drop_commands(store, &d->todo, session);
 	/* The lock guards the count; the loop thread has freed the session and no longer walks its
@@ -55,10 +52,7 @@ static void forget_session(struct store *store, struct store_session *session)
 	pthread_mutex_lock(&store->lock);
 	store->stalled -= count_stalled(session->processes) + count_stalled(session->ended);
 	pthread_mutex_unlock(&store->lock);
-	while (*at && *at != session)
-		at = &(*at)->next;
-	if (*at)
-		*at = session->next;
+	LIST_REMOVE(store->sessions, session, next);
 	destroy_session(session);
 }
 

@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -21,6 +19,7 @@
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
 #include "proto/base/format.h"
+#include "proto/base/list.h"
 
 static void run_batch(struct store *store, struct command_list *batch)
 {
@@ -148,12 +147,8 @@ static void close_all(struct store *store)
 		/* The last connection to close checkpoints the WAL. */
 		session_file_close(store, database);
 	}
-	while (store->sessions) {
-		struct store_session *next = store->sessions->next;
-
-		destroy_session(store->sessions);
-		store->sessions = next;
-	}
+	while (store->sessions)
+		destroy_session(LIST_POP(store->sessions));
 }
 
 static int go_on_beating(void *data)
@@ -351,11 +346,6 @@ struct store *store_free(struct store *store)
 	answer_drop_all(store);
 	release(store);
 	return NULL;
-}
-
-const char *store_explain(int error)
-{
-	return session_file_explain(error);
 }
 
 int store_answer_fd(const struct store *store)

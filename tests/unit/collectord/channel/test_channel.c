@@ -74,6 +74,37 @@ static void what_is_no_message_is_refused_and_the_next_one_is_heard(void **state
 	close(pair[1]);
 }
 
+/* Or whoever writes the channel fills our table of descriptors. */
+static void of_several_descriptors_of_a_message_none_stays_open(void **state)
+{
+	struct channel_message message = {.kind = CHANNEL_READY}, got;
+	struct iovec data = {&message, sizeof(message)};
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(2 * sizeof(int))];
+	} control = {.header = {.cmsg_level = SOL_SOCKET,
+			     .cmsg_type = SCM_RIGHTS,
+			     .cmsg_len = CMSG_LEN(2 * sizeof(int))}};
+	const struct msghdr header = {.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes)};
+	int pair[2], fds[2], passed = -1;
+
+	(void)state;
+	assert_int_equal(channel_pair(pair), 0);
+	assert_int_equal(pipe(fds), 0);
+	memcpy(CMSG_DATA(&control.header), (int[2]){fds[1], fds[1]}, 2 * sizeof(int));
+	assert_int_equal(sendmsg(pair[0], &header, 0), sizeof(message));
+	assert_int_equal(channel_receive(pair[1], &got, &passed), -EMFILE);
+	assert_int_equal(passed, -1);
+	close(fds[1]);
+	assert_int_equal(read(fds[0], &got, 1), 0); /* nobody has the other end of the pipe */
+	close(fds[0]);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 static void sending_to_a_full_channel_does_not_block(void **state)
 {
 	const struct channel_message message = {.kind = CHANNEL_CONNECTION};
@@ -180,6 +211,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_message_arrives_whole_with_its_descriptor),
 		cmocka_unit_test(what_is_no_message_is_refused_and_the_next_one_is_heard),
+		cmocka_unit_test(of_several_descriptors_of_a_message_none_stays_open),
 		cmocka_unit_test(sending_to_a_full_channel_does_not_block),
 		cmocka_unit_test(full_doors_of_all_workers_stay_within_the_limit_of_their_user),
 		cmocka_unit_test(what_a_child_writes_into_its_page_all_see),

@@ -19,17 +19,16 @@
 #include "collectord/service/notify.h"
 #include "collectord/service/state_dir.h"
 #include "collectord/channel/seat.h"
-#include "collectord/loop/neighbours.h"
 #include "collectord/loop/server.h"
 #include "collectord/store/store.h"
 #include "collectord/supervisor/supervisor.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
-#include "proto/base/limits.h"
 #include "proto/base/user_namespace.h"
 #include "proto/base/network_fs.h"
 #include "proto/base/standard_fds.h"
 #include "proto/base/subordinate_uids.h"
+#include "proto/base/format.h"
 
 static void explain_bind_failure(const char *path, int error, pid_t pid)
 {
@@ -115,8 +114,8 @@ static int resolve(const struct config *config, const char *what, const char *pa
 		log_error("%s %s: %s is a symbolic link of another user; name the place itself, or "
 			  "give --allow-root",
 			what, path, real);
-	else if (r == 0 && asprintf(ret, "%s%s", real, name) < 0)
-		*ret = NULL, r = -ENOMEM;
+	else if (r == 0 && !(*ret = format_new("%s%s", real, name)))
+		r = -ENOMEM;
 	if (r < 0 && !real)
 		log_error("%s %s: %s", what, path, strerror(-r));
 	return r;
@@ -188,12 +187,12 @@ static int claim_store(const struct config *config, const struct seat *seat, str
 	pid_t pid = 0;
 	int r;
 
-	if (seat ? asprintf(&path, "%s/.lock-%u", config->store_path, seat->owner) < 0
-		 : asprintf(&path, config->db_file ? "%s-lock" : "%s/.lock", config->store_path) <
-				0) {
-		path = NULL;
+	if (seat)
+		path = format_new("%s/.lock-%u", config->store_path, seat->owner);
+	else
+		path = format_new(config->db_file ? "%s-lock" : "%s/.lock", config->store_path);
+	if (!path)
 		return -ENOMEM;
-	}
 	r = claim_wait(path, ret, &pid);
 	if (r == -EADDRINUSE)
 		log_error("another collector stores in %s: pid %d", config->store_path, (int)pid);
@@ -231,25 +230,21 @@ static void read_subuids(struct config *config)
 /* Each tenant of the service has an index of its own, in a file that the tenant cannot open. */
 static int name_index(const struct config *config, const struct seat *seat, char **ret)
 {
-	int n = 0;
-
 	if (seat)
-		n = asprintf(ret, "%s/.index-%u", config->store_path, seat->owner);
+		*ret = format_new("%s/.index-%u", config->store_path, seat->owner);
 	else if (!config->db_file)
-		n = asprintf(ret, "%s/index.db", config->store_path);
-	if (n < 0)
-		*ret = NULL;
-	return n < 0 ? -ENOMEM : 0;
+		*ret = format_new("%s/index.db", config->store_path);
+	return *ret || config->db_file ? 0 : -ENOMEM;
 }
 
 static int start_store(const struct config *config, const struct seat *seat, const char *index_path,
-	const char *folder, const struct store_neighbours *neighbours, struct store **ret)
+	const char *folder, struct store **ret)
 {
 	struct store_config store_config = {0};
 	struct store_limits limits = config_limits(config, folder);
 	int r;
 
-	store_config.neighbours = neighbours;
+	store_config.seat = seat;
 	store_config.index_path = index_path;
 	store_config.folder = folder;
 	store_config.keep_free_bytes = limits.keep_free_bytes;
@@ -306,8 +301,8 @@ static int enter_container(const struct config *config, const struct seat *seat,
 	if (!container_is_tenant(seat->owner))
 		return 0;
 	ret->subuids = subuids_of_one(seat->owner);
-	if (!ret->subuids ||
-		asprintf(&ret->store_path, "%s/%u", config->store_path, (unsigned)seat->owner) < 0)
+	ret->store_path = format_new("%s/%u", config->store_path, (unsigned)seat->owner);
+	if (!ret->subuids || !ret->store_path)
 		return -ENOMEM;
 	if (mkdir(ret->store_path, 0711) < 0 ? errno != EEXIST : chmod(ret->store_path, 0711) < 0) {
 		log_error("cannot store in %s: %s", ret->store_path, strerror(errno));
@@ -341,22 +336,18 @@ static int collect(
 	const struct config *config = all;
 	struct config own;
 	CLEANUP(claim_release) struct claim claim = {.fd = -1};
-	struct store_neighbours neighbours;
 	struct store *store = NULL;
 	struct server *server = NULL;
 	int exit_code = EXIT_FAILURE;
 	int r;
 
-	if (seat) {
-		neighbours_of(seat, &neighbours);
+	if (seat)
 		config = &own;
-	}
 	if (claim_store(all, seat, &claim) < 0 || name_index(all, seat, &index_path) < 0 ||
 		(seat && enter_container(all, seat, &own) < 0))
 		return EXIT_FAILURE;
 	folder = config_folder(config);
-	if (!folder || start_store(config, seat, index_path, folder, seat ? &neighbours : NULL,
-			       &store) < 0)
+	if (!folder || start_store(config, seat, index_path, folder, &store) < 0)
 		return EXIT_FAILURE;
 	r = server_new(config, sockets, store, &server);
 	if (r == 0 && seat)

@@ -95,23 +95,14 @@ static const char index_put_sql[] =
 
 static int check_origin(sqlite3 *db)
 {
-	sqlite3_stmt *statement;
-	int id = 0, step;
-	int r = sqlite3_prepare_v2(db,
-		"SELECT application_id, (SELECT count(*) FROM sqlite_master) "
-		"FROM pragma_application_id",
-		-1, &statement, NULL);
+	int64_t id = 0, objects = 0;
+	int r = database_number(db, "PRAGMA application_id", NULL, &id);
 
-	if (r != SQLITE_OK)
-		return database_errno(r);
-	step = sqlite3_step(statement);
-	if (step == SQLITE_ROW) {
-		id = sqlite3_column_int(statement, 0);
-		if (id != SCHEMA_INDEX_APPLICATION_ID && (id || sqlite3_column_int(statement, 1)))
-			step = SQLITE_NOTADB;
-	}
-	sqlite3_finalize(statement);
-	return database_errno(step);
+	if (r == 0)
+		r = database_number(db, "SELECT count(*) FROM sqlite_master", NULL, &objects);
+	if (r == 0 && id != SCHEMA_INDEX_APPLICATION_ID && (id || objects))
+		r = -EMEDIUMTYPE;
+	return r;
 }
 
 /*
@@ -133,27 +124,10 @@ static int read_all(sqlite3 *db)
 	return r;
 }
 
-/* Reads the first column of the first row of @sql, whose parameter is @text unless that is NULL. */
-static int index_number(sqlite3 *db, const char *sql, const char *text, int *ret)
-{
-	sqlite3_stmt *statement = NULL;
-	int step, r = database_prepare(db, &statement, sql);
-
-	if (r < 0)
-		return r;
-	if (text)
-		database_bind_text(statement, 1, text);
-	step = sqlite3_step(statement);
-	if (step == SQLITE_ROW)
-		*ret = sqlite3_column_int(statement, 0);
-	sqlite3_finalize(statement);
-	return database_errno(step);
-}
-
 static int migrate(sqlite3 *db)
 {
-	int version = -1;
-	int r = index_number(db, "PRAGMA user_version", NULL, &version);
+	int64_t version = -1;
+	int r = database_number(db, "PRAGMA user_version", NULL, &version);
 
 	for (; r == 0 && version >= 0 && version < SCHEMA_INDEX_VERSION; version++)
 		r = database_schema_errno(
@@ -216,8 +190,8 @@ static int prepare(struct index *index, const char *path)
 
 static int is_empty(sqlite3 *db, bool *ret)
 {
-	int is = 0;
-	int r = index_number(db,
+	int64_t is = 0;
+	int r = database_number(db,
 		"SELECT NOT EXISTS (SELECT 1 FROM session) AND NOT EXISTS (SELECT 1 FROM removed)",
 		NULL, &is);
 
@@ -299,8 +273,8 @@ static int take_table(struct index *index, const char *table, uid_t tenant)
 	bool is_container = container_is_tenant(tenant);
 	sqlite3_stmt *columns = NULL;
 	const char *text;
-	int has_tenant = 0;
-	int r = index_number(index->db,
+	int64_t has_tenant = 0;
+	int r = database_number(index->db,
 		"SELECT count(*) FROM pragma_table_info(?1, 'other') WHERE name = 'tenant'", table,
 		&has_tenant);
 
@@ -332,7 +306,8 @@ static int take_table(struct index *index, const char *table, uid_t tenant)
 
 int index_take_over(struct index *index, const char *path, uid_t tenant)
 {
-	int id = 0, r = storage_check_file(path);
+	int64_t id = 0;
+	int r = storage_check_file(path);
 	sqlite3_stmt *attach = NULL;
 
 	if (r < 0)
@@ -345,7 +320,7 @@ int index_take_over(struct index *index, const char *path, uid_t tenant)
 	sqlite3_finalize(attach);
 	if (r < 0)
 		return r;
-	r = index_number(index->db, "PRAGMA other.application_id", NULL, &id);
+	r = database_number(index->db, "PRAGMA other.application_id", NULL, &id);
 	if (r == 0 && id == SCHEMA_INDEX_APPLICATION_ID) {
 		r = database_exec(index->db, "BEGIN IMMEDIATE");
 		if (r == 0)
@@ -495,29 +470,29 @@ int index_each_open(struct index *index, unsigned max,
 int index_has_sessions(const char *path)
 {
 	struct index *index = NULL;
-	int has = 1;
+	int64_t has = 1;
 	bool is_new;
 
 	if (storage_check_file(path) == -ENOENT)
 		return 0;
 	if (index_open(path, NULL, &index, &is_new) == 0)
-		(void)index_number(index->db,
+		(void)database_number(index->db,
 			"SELECT EXISTS (SELECT 1 FROM session) OR "
 			"EXISTS (SELECT 1 FROM removed WHERE removed_realtime_ns IS NULL)",
 			NULL, &has);
 	index_close(index);
-	return has;
+	return has != 0;
 }
 
 int index_is_closed(struct index *index, const char *database)
 {
-	int is_closed = 0;
-	int r = index_number(index->db,
+	int64_t is_closed = 0;
+	int r = database_number(index->db,
 		"SELECT count(*) > 0 AND count(*) = count(end_realtime_ns) "
 		"FROM session WHERE database = ?1",
 		database, &is_closed);
 
-	return r < 0 ? r : is_closed;
+	return r < 0 ? r : is_closed != 0;
 }
 
 int index_find_open(struct index *index, const struct index_entry *like, unsigned skip,

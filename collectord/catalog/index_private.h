@@ -2,14 +2,15 @@
 #pragma once
 /*
  * Shared by the files of the index: index.c, index_removed.c for removals, and index_totals.c for
- * the sums of each tenant.
+ * the sums.
  */
 #include <stdbool.h>
 #include <stdint.h>
 #include <sqlite3.h>
 #include <sys/types.h>
 
-struct index_tenant;
+#include "collectord/catalog/index_totals.h"
+
 struct subuids;
 
 /*
@@ -26,10 +27,8 @@ struct index {
 	sqlite3_stmt *put;
 	sqlite3_stmt *knows;	       /* prepared on first use */
 	const struct subuids *subuids; /* maps a uid to its tenant */
-	struct index_tenant *tenants;  /* by uid */
-	bool has_totals;	       /* the sums cover all rows; otherwise they are read when
-					* needed */
-	uint64_t removed;	       /* number of rows of removed sessions */
+	struct index_totals totals;
+	bool has_totals; /* the sums cover all rows; otherwise they are read when needed */
 	void (*changed)(const char *database, void *data); /* NULL: no callback */
 	void *changed_data;
 };
@@ -45,11 +44,6 @@ void index_say_changed(const struct index *index, const char *database);
  */
 void index_totals_before(struct index *index, const char *database);
 void index_totals_after(struct index *index, const char *database);
-/* Adds @more, which may be negative, to the number of removed sessions of @tenant. */
-void index_totals_removed(struct index *index, uid_t tenant, int64_t more);
-/*
- * Finds the tenant with most rows of removed sessions. Returns false if there are none, or if they
- * cannot be counted.
- */
-bool index_totals_most_removed(struct index *index, uid_t *ret);
+/* Adds @more, which may be negative, to the number of removed sessions. */
+void index_totals_removed(struct index *index, int64_t more);
 void index_totals_forget(struct index *index);

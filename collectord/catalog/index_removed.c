@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectord/db/damaged_file.h"
 #include "collectord/db/database.h"
 #include "collectord/catalog/index_private.h"
 #include "proto/base/cleanup.h"
@@ -21,11 +20,6 @@
 	"completeness, stored, bytes, tenant"
 /* Number of sizes determined in one transaction. */
 #define WEIGHED_AT_ONCE 64
-
-static void finalize_p(sqlite3_stmt **statement)
-{
-	sqlite3_finalize(*statement);
-}
 
 static const char *text_of(sqlite3_stmt *row, int column)
 {
@@ -98,25 +92,18 @@ int index_weigh(struct index *index, uint64_t (*bytes_of)(const char *database))
 	return r < 0 ? r : more;
 }
 
-/* The oldest closed database of one tenant or of all, without those that must be kept. */
-#define OLDEST(of)                                                                                 \
-	"SELECT database, uid, end_realtime_ns, bytes FROM session s WHERE " of                    \
-	"end_realtime_ns IS NOT NULL AND kept IS NULL AND NOT EXISTS (SELECT 1 FROM session o "    \
-	"WHERE o.database = s.database AND (o.end_realtime_ns IS NULL OR "                         \
-	"o.end_realtime_ns > s.end_realtime_ns OR o.kept IS NOT NULL)) "                           \
-	"ORDER BY end_realtime_ns, database LIMIT 1"
-
-int index_find_oldest(struct index *index, uid_t tenant, struct index_closed *ret)
+int index_find_oldest(struct index *index, struct index_closed *ret)
 {
 	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
-	bool is_any = tenant == INDEX_ANY;
-	int step, r = database_prepare(
-			  index->db, &row, is_any ? OLDEST("") : OLDEST("tenant = ?1 AND "));
+	int step, r = database_prepare(index->db, &row,
+			  "SELECT database, uid, end_realtime_ns, bytes FROM session s WHERE "
+			  "end_realtime_ns IS NOT NULL AND kept IS NULL AND NOT EXISTS (SELECT 1 "
+			  "FROM session o WHERE o.database = s.database AND (o.end_realtime_ns IS "
+			  "NULL OR o.end_realtime_ns > s.end_realtime_ns OR o.kept IS NOT NULL)) "
+			  "ORDER BY end_realtime_ns, database LIMIT 1");
 
 	if (r < 0)
 		return r;
-	if (!is_any)
-		sqlite3_bind_int64(row, 1, tenant);
 	step = sqlite3_step(row);
 	if (step != SQLITE_ROW)
 		return database_errno(step);
@@ -131,16 +118,12 @@ int index_find_oldest(struct index *index, uid_t tenant, struct index_closed *re
 
 int index_kept_bytes(struct index *index, uint64_t *ret)
 {
-	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
-	int step, r = database_prepare(index->db, &row,
-			  "SELECT coalesce(sum(bytes), 0) FROM session WHERE kept IS NOT NULL");
+	int64_t bytes = 0;
+	int r = database_number(index->db,
+		"SELECT coalesce(sum(bytes), 0) FROM session WHERE kept IS NOT NULL", NULL, &bytes);
 
-	if (r < 0)
-		return r;
-	step = sqlite3_step(row);
-	if (step == SQLITE_ROW)
-		*ret = (uint64_t)sqlite3_column_int64(row, 0);
-	return database_errno(step);
+	*ret = (uint64_t)bytes;
+	return r;
 }
 
 /* Runs @sql with up to two texts as parameters. */
@@ -221,16 +204,15 @@ int index_find_owned(struct index *index, uid_t uid, const char *name, const cha
 	return ret->database ? 1 : -ENOMEM;
 }
 
-int index_count_owned(struct index *index, uid_t tenant, unsigned *ret_count, uint64_t *ret_bytes)
+int index_count_owned(struct index *index, unsigned *ret_count, uint64_t *ret_bytes)
 {
 	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
 	int step, r = database_prepare(index->db, &row,
 			  "SELECT count(DISTINCT database), coalesce(sum(bytes), 0) FROM session "
-			  "WHERE kept = " OWNERS " AND tenant = ?1");
+			  "WHERE kept = " OWNERS);
 
 	if (r < 0)
 		return r;
-	sqlite3_bind_int64(row, 1, tenant);
 	step = sqlite3_step(row);
 	if (step != SQLITE_ROW)
 		return database_errno(step);
@@ -255,15 +237,13 @@ int index_each_owned(struct index *index, unsigned max,
 	return database_errno(step);
 }
 
-/*
- * Subtracts the sessions of @database from the sums before they are removed. Returns their number
- * and tenant.
+/* Subtracts the sessions of @database from the sums before they are removed. Returns their number.
  */
-static int take_out(struct index *index, const char *database, uid_t *ret_tenant, int64_t *ret_rows)
+static int take_out(struct index *index, const char *database, int64_t *ret_rows)
 {
 	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
 	int step, r = database_prepare(index->db, &row,
-			  "SELECT database, tenant, count(*) FROM session WHERE " OF_DATABASE
+			  "SELECT database, count(*) FROM session WHERE " OF_DATABASE
 			  " GROUP BY database");
 
 	*ret_rows = 0;
@@ -272,21 +252,19 @@ static int take_out(struct index *index, const char *database, uid_t *ret_tenant
 	database_bind_text(row, 1, database);
 	while ((step = sqlite3_step(row)) == SQLITE_ROW) {
 		index_totals_before(index, text_of(row, 0));
-		*ret_tenant = (uid_t)sqlite3_column_int64(row, 1);
-		*ret_rows += sqlite3_column_int64(row, 2);
+		*ret_rows += sqlite3_column_int64(row, 1);
 	}
 	return database_errno(step);
 }
 
 int index_begin_removal(struct index *index, const char *database, const char *why)
 {
-	uid_t tenant = 0;
 	int64_t rows;
 	int r = database_exec(index->db, "BEGIN IMMEDIATE");
 
 	if (r < 0)
 		return r;
-	r = take_out(index, database, &tenant, &rows);
+	r = take_out(index, database, &rows);
 	if (r == 0)
 		r = run(index,
 			"INSERT INTO removed (" SESSION ", why) SELECT " SESSION
@@ -297,34 +275,29 @@ int index_begin_removal(struct index *index, const char *database, const char *w
 		r = run(index, "DELETE FROM session WHERE " OF_DATABASE, database, NULL);
 	r = end_change(index, r);
 	if (r == 0)
-		index_totals_removed(index, tenant, rows);
+		index_totals_removed(index, rows);
 	index_say_changed(index, database);
 	return r;
 }
 
-/*
- * Limits the rows of removed sessions: deletes the oldest one of the tenant with most rows, so that
- * the removals of one tenant do not displace those of another.
- */
+/* Limits the rows of removed sessions: deletes the oldest ones. */
 static int trim(struct index *index)
 {
-	uid_t tenant;
+	struct index_totals totals = {0};
+	int r = 0;
 
-	while (index_totals_most_removed(index, &tenant) && index->removed > REMOVED_ROWS_MAX) {
-		CLEANUP(finalize_p) sqlite3_stmt *statement = NULL;
-		int r = database_prepare(index->db, &statement,
-			"DELETE FROM removed WHERE id = (SELECT id FROM removed WHERE tenant = ?1 "
-			"AND removed_realtime_ns IS NOT NULL ORDER BY id LIMIT 1)");
-
-		if (r < 0)
-			return r;
-		sqlite3_bind_int64(statement, 1, tenant);
-		r = database_run(statement);
+	(void)index_totals_read(
+		index, &totals); /* if they cannot be counted, the next removal does */
+	for (; r == 0 && totals.removed > REMOVED_ROWS_MAX; totals.removed--) {
+		r = run(index,
+			"DELETE FROM removed WHERE id = (SELECT id FROM removed WHERE "
+			"removed_realtime_ns IS NOT NULL ORDER BY id LIMIT 1)",
+			NULL, NULL);
 		if (r < 0 || !sqlite3_changes(index->db))
-			return r; /* all its removals are still under way */
-		index_totals_removed(index, tenant, -1);
+			return r; /* all removals are still under way */
+		index_totals_removed(index, -1);
 	}
-	return 0;
+	return r;
 }
 
 static int end_rows(struct index *index, const char *database)

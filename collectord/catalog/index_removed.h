@@ -10,8 +10,6 @@
 /* Determines some of the missing sizes by @bytes_of(). Returns 1 if more are missing, else 0. */
 int index_weigh(struct index *index, uint64_t (*bytes_of)(const char *database));
 
-#define INDEX_ANY ((uid_t)-1)
-
 struct index_closed {
 	char *database; /* the caller frees it */
 	uid_t uid;
@@ -20,10 +18,10 @@ struct index_closed {
 };
 
 /*
- * Finds the database of @tenant that was closed first and that may be removed. Returns 1, or 0 if
- * there is none.
+ * Finds the database that was closed first and that may be removed. Returns 1, or 0 if there is
+ * none.
  */
-int index_find_oldest(struct index *index, uid_t tenant, struct index_closed *ret);
+int index_find_oldest(struct index *index, struct index_closed *ret);
 
 /*
  * Excludes @database from removal until index_unkeep() is called with the same @why; index_unkeep()
@@ -48,8 +46,8 @@ struct index_owned {
 int index_find_owned(struct index *index, uid_t uid, const char *name, const char *database,
 	struct index_owned *ret);
 
-/* Counts the databases that the owners of @tenant keep, and the bytes in them. */
-int index_count_owned(struct index *index, uid_t tenant, unsigned *ret_count, uint64_t *ret_bytes);
+/* Counts the databases that their owners keep, and the bytes in them. */
+int index_count_owned(struct index *index, unsigned *ret_count, uint64_t *ret_bytes);
 
 /* Calls @take for each database that its owner keeps, at most @max of them. */
 int index_each_owned(struct index *index, unsigned max,

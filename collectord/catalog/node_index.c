@@ -2,7 +2,6 @@
 #include "collectord/catalog/node_index.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include "collectord/db/tenant_files.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
+#include "proto/base/format.h"
 #include "proto/names/schema.h"
 
 /*
@@ -99,11 +99,6 @@ struct node_index {
 	bool is_lost; /* an error occurred that will not pass */
 };
 
-static void finalize_p(sqlite3_stmt **statement)
-{
-	sqlite3_finalize(*statement);
-}
-
 static void close_db_p(sqlite3 **db)
 {
 	database_close(*db);
@@ -131,12 +126,8 @@ int node_index_open(const char *folder, const struct subuids *subuids, struct no
 	if (!node)
 		return -ENOMEM;
 	database_init();
-	if (asprintf(&path, "%s/index.db", folder) < 0) {
-		path = NULL;
-		r = -ENOMEM;
-	} else {
-		r = index_open_or_renew(path, subuids, &node->index, ret_state);
-	}
+	path = format_new("%s/index.db", folder);
+	r = path ? index_open_or_renew(path, subuids, &node->index, ret_state) : -ENOMEM;
 	if (r == 0)
 		r = prepare(node);
 	if (r == 0) {
@@ -172,19 +163,6 @@ const char *node_index_folder(const struct node_index *node)
 	return node->folder;
 }
 
-static int read_number(sqlite3 *db, const char *sql, int64_t *ret)
-{
-	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
-	int step, r = database_prepare(db, &row, sql);
-
-	if (r < 0)
-		return r;
-	step = sqlite3_step(row);
-	if (step == SQLITE_ROW)
-		*ret = sqlite3_column_int64(row, 0);
-	return database_errno(step);
-}
-
 /*
  * *@ret is NULL if there is no index, or if it is just being created; its worker reports it when it
  * is done.
@@ -202,9 +180,9 @@ static int open_tenant(const char *path, sqlite3 **ret)
 	if (r == 0)
 		r = database_open_to_read(path, &patience, &db);
 	if (r == 0)
-		r = read_number(db, "PRAGMA application_id", &id);
+		r = database_number(db, "PRAGMA application_id", NULL, &id);
 	if (r == 0)
-		r = read_number(db, "PRAGMA user_version", &version);
+		r = database_number(db, "PRAGMA user_version", NULL, &version);
 	if (r == 0 && id == SCHEMA_INDEX_APPLICATION_ID && version == SCHEMA_INDEX_VERSION)
 		*ret = TAKE(db);
 	return r;
@@ -269,7 +247,7 @@ static int run(sqlite3 *db, const char *sql, int64_t first, const char *second)
 static int trim(sqlite3 *db)
 {
 	int64_t count = 0;
-	int r = read_number(db, "SELECT count(*) FROM removed", &count);
+	int r = database_number(db, "SELECT count(*) FROM removed", NULL, &count);
 
 	if (r < 0 || count <= REMOVED_ROWS_MAX)
 		return r;
@@ -313,10 +291,9 @@ int node_index_copy(struct node_index *node, uid_t owner, const char *database)
 	CLEANUP(close_db_p) sqlite3 *from = NULL;
 	int r;
 
-	if (asprintf(&path, "%s.index-%u", node->folder, (unsigned)owner) < 0)
-		path = NULL;
-	if (path && *database && asprintf(&whole, "%s%s", node->folder, database) < 0)
-		whole = NULL;
+	path = format_new("%s.index-%u", node->folder, (unsigned)owner);
+	if (*database)
+		whole = format_new("%s%s", node->folder, database);
 	if (!path || (*database && !whole))
 		return -ENOMEM;
 	r = open_tenant(path, &from);
@@ -335,21 +312,17 @@ int node_index_drop(struct node_index *node, uid_t owner)
 {
 	/* The file goes last: what SQLite keeps beside it must not be taken for a later one's. */
 	static const char *const endings[] = {"-journal", "-wal", "-shm", ""};
-	CLEANUP(free_p) char *path = NULL;
+	CLEANUP(free_p) char *path = format_new("%s.index-%u", node->folder, (unsigned)owner);
 
-	if (asprintf(&path, "%s.index-%u", node->folder, (unsigned)owner) < 0) {
-		path = NULL;
+	if (!path)
 		return -ENOMEM;
-	}
 	if (index_has_sessions(path))
 		return -ENOTEMPTY;
 	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-		CLEANUP(free_p) char *file = NULL;
+		CLEANUP(free_p) char *file = format_new("%s%s", path, endings[i]);
 
-		if (asprintf(&file, "%s%s", path, endings[i]) < 0) {
-			file = NULL;
+		if (!file)
 			return -ENOMEM;
-		}
 		if (unlink(file) < 0 && errno != ENOENT)
 			return -errno;
 	}

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
+#include "collectord/channel/passing.h"
 #include "proto/base/cleanup.h"
 
 /* The most that an unprivileged process may set. */
@@ -15,11 +15,6 @@
 #define DOOR_BUFFER_BYTES    (16 << 10)
 
 static_assert(sizeof(struct channel_message) == 16 + CHANNEL_NAME_BYTES, "no padding");
-
-union control {
-	struct cmsghdr header;
-	char bytes[CMSG_SPACE(sizeof(int))];
-};
 
 static int make_pair(int bytes, int ret[2])
 {
@@ -42,19 +37,10 @@ int channel_door(int ret[2])
 
 int channel_send(int channel, const struct channel_message *message, int fd)
 {
-	union control control = {0};
 	struct iovec data = {(void *)message, sizeof(*message)};
 	struct msghdr header = {.msg_iov = &data, .msg_iovlen = 1};
 
-	if (fd >= 0) {
-		header.msg_control = control.bytes;
-		header.msg_controllen = sizeof(control.bytes);
-		control.header.cmsg_level = SOL_SOCKET;
-		control.header.cmsg_type = SCM_RIGHTS;
-		control.header.cmsg_len = CMSG_LEN(sizeof(fd));
-		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-	}
-	if (sendmsg(channel, &header, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+	if (passing_send(channel, &header, fd, MSG_DONTWAIT) >= 0)
 		return 0;
 	switch (errno) {
 	case EAGAIN:
@@ -70,25 +56,20 @@ int channel_send(int channel, const struct channel_message *message, int fd)
 
 int channel_receive(int channel, struct channel_message *ret, int *ret_fd)
 {
-	union control control;
-	struct iovec data = {ret, sizeof(*ret)};
-	struct msghdr header = {.msg_iov = &data,
-		.msg_iovlen = 1,
-		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes)};
+	int fds[PASSING_MAX];
+	unsigned count;
+	ssize_t got = passing_receive(channel, ret, sizeof(*ret), MSG_DONTWAIT, fds, &count);
 	CLEANUP(close_p) int fd = -1;
-	const struct cmsghdr *c;
-	ssize_t got = recvmsg(channel, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
 	if (got < 0)
-		return errno == EAGAIN || errno == EINTR || errno == ENOMEM ? -EAGAIN : 0;
+		return got == -EAGAIN || got == -EINTR || got == -ENOMEM ? -EAGAIN : 0;
+	if (count > 1)
+		passing_close(fds);
+	else
+		fd = fds[0];
 	if (got == 0)
 		return 0;
-	c = CMSG_FIRSTHDR(&header);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-		c->cmsg_len == CMSG_LEN(sizeof(fd)))
-		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	if (header.msg_flags & MSG_CTRUNC)
+	if (count > 1)
 		return -EMFILE;
 	if (got != (ssize_t)sizeof(*ret) || ret->kind == 0 || ret->kind >= CHANNEL_KINDS ||
 		ret->name[CHANNEL_NAME_BYTES - 1])

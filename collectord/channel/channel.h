@@ -102,6 +102,6 @@ int channel_send(int channel, const struct channel_message *message, int fd);
 /*
  * Returns 1: a message, with the descriptor *ret_fd or -1; 0: the other end is closed; -EAGAIN:
  * there is none now; -EBADMSG: it is not a valid message; -EMFILE: its descriptor did not fit and
- * is lost.
+ * is lost, or it has several, which no message of ours has.
  */
 int channel_receive(int channel, struct channel_message *ret, int *ret_fd);

@@ -4,22 +4,22 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-struct ledger *ledger_new(void)
+struct ledger_pages *ledger_new(void)
 {
-	void *at = mmap(NULL, sizeof(struct ledger), PROT_READ | PROT_WRITE,
+	void *at = mmap(NULL, sizeof(struct ledger_pages), PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	return at == MAP_FAILED ? NULL : at;
 }
 
-struct ledger *ledger_free(struct ledger *ledger)
+struct ledger_pages *ledger_free(struct ledger_pages *ledger)
 {
 	if (ledger)
 		(void)munmap(ledger, sizeof(*ledger));
 	return NULL;
 }
 
-struct ledger_tenant *ledger_find(struct ledger *ledger, uid_t owner)
+struct ledger_tenant *ledger_find(struct ledger_pages *ledger, uid_t owner)
 {
 	for (struct ledger_tenant *t = ledger->tenant; t < ledger->tenant + LEDGER_TENANTS_MAX;
 		t++) {
@@ -44,7 +44,7 @@ void ledger_give(struct ledger_tenant *tenant, uid_t owner)
 }
 
 /* Pages are assigned from the front, so the first free one ends the list. */
-struct ledger_totals ledger_totals(const struct ledger *ledger)
+struct ledger_totals ledger_totals(const struct ledger_pages *ledger)
 {
 	struct ledger_totals totals = {0};
 

@@ -26,19 +26,19 @@ struct ledger_tenant {
 	uint32_t spare;
 };
 
-struct ledger {
+struct ledger_pages {
 	struct ledger_tenant tenant[LEDGER_TENANTS_MAX];
 };
 
 /* Shared with the processes that this process forks later. NULL: out of memory. */
-struct ledger *ledger_new(void);
-struct ledger *ledger_free(struct ledger *ledger);
+struct ledger_pages *ledger_new(void);
+struct ledger_pages *ledger_free(struct ledger_pages *ledger);
 
 /*
  * Returns the page of @owner, a new one if it has none. NULL: there are too many. Called by the
  * supervisor only.
  */
-struct ledger_tenant *ledger_find(struct ledger *ledger, uid_t owner);
+struct ledger_tenant *ledger_find(struct ledger_pages *ledger, uid_t owner);
 
 /*
  * Gives the page of a tenant that has neither a worker nor closed sessions to @owner. Called by the
@@ -51,7 +51,7 @@ struct ledger_totals {
 	uint32_t processes;
 	uint32_t connections;
 };
-struct ledger_totals ledger_totals(const struct ledger *ledger);
+struct ledger_totals ledger_totals(const struct ledger_pages *ledger);
 
 /* Clears the live figures, when the worker of the tenant has ended. */
 void ledger_clear_live(struct ledger_tenant *tenant);

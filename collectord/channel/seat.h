@@ -14,6 +14,6 @@ struct seat {
 	uint64_t since_realtime_ns; /* when the supervisor started */
 	bool was_refused; /* connections of the tenant were closed since its last worker ended */
 	pid_t supervisor;
-	struct ledger *ledger;
+	struct ledger_pages *ledger;
 	struct ledger_tenant *page; /* the page of its tenant */
 };

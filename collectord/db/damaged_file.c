@@ -12,6 +12,7 @@
 
 #include "collectord/db/wal.h"
 #include "proto/base/cleanup.h"
+#include "proto/base/format.h"
 #include "proto/names/schema.h"
 
 #define HEADER_BYTES 100u
@@ -102,14 +103,12 @@ static int check_wal(const char *path, bool *ret_is_filled)
 {
 	static const uint8_t zeros[WAL_HEADER_BYTES];
 	uint8_t header[WAL_HEADER_BYTES] = {0};
-	CLEANUP(free_p) char *wal = NULL;
+	CLEANUP(free_p) char *wal = format_new("%s-wal", path);
 	off_t size = 0;
 	ssize_t n;
 
-	if (asprintf(&wal, "%s-wal", path) < 0) {
-		wal = NULL;
+	if (!wal)
 		return -ENOMEM;
-	}
 	n = read_start(wal, header, sizeof(header), &size);
 	*ret_is_filled = size > 0;
 	if (n == -ENOENT || n == 0)
@@ -125,11 +124,9 @@ static int check_wal(const char *path, bool *ret_is_filled)
  * does not tell whether the file is sound. */
 static bool has_journal(const char *path)
 {
-	CLEANUP(free_p) char *journal = NULL;
+	CLEANUP(free_p) char *journal = format_new("%s-journal", path);
 	struct stat st;
 
-	if (asprintf(&journal, "%s-journal", path) < 0)
-		journal = NULL;
 	return journal && lstat(journal, &st) == 0 && st.st_size > 0;
 }
 
@@ -190,12 +187,9 @@ static int rename_new(const char *from, const char *to)
 static void move_companions(const char *from, const char *to)
 {
 	for (size_t i = 0; i < COMPANIONS; i++) {
-		CLEANUP(free_p) char *old = NULL, *new = NULL;
+		CLEANUP(free_p) char *old = format_new("%s%s", from, companions[i]);
+		CLEANUP(free_p) char *new = format_new("%s%s", to, companions[i]);
 
-		if (asprintf(&old, "%s%s", from, companions[i]) < 0)
-			old = NULL;
-		if (asprintf(&new, "%s%s", to, companions[i]) < 0)
-			new = NULL;
 		if (old && new)
 			(void)rename_new(old, new); /* a companion may be missing */
 	}
@@ -222,12 +216,10 @@ static bool is_taken(const char *aside)
 	struct stat st;
 
 	for (size_t i = 0; i < COMPANIONS; i++) {
-		CLEANUP(free_p) char *path = NULL;
+		CLEANUP(free_p) char *path = format_new("%s%s", aside, companions[i]);
 
-		if (asprintf(&path, "%s%s", aside, companions[i]) < 0) {
-			path = NULL;
+		if (!path)
 			return true;
-		}
 		if (lstat(path, &st) == 0)
 			return true;
 	}
@@ -238,15 +230,13 @@ static bool is_taken(const char *aside)
 static char *name_aside(const char *path, int attempt)
 {
 	time_t now = time(NULL);
-	char when[32] = "unknown", *name = NULL;
+	char when[32] = "unknown";
 	struct tm tm;
 
 	if (gmtime_r(&now, &tm))
 		strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &tm);
-	if ((attempt == 1 ? asprintf(&name, "%s.corrupt-%s", path, when)
-			  : asprintf(&name, "%s.corrupt-%s-%d", path, when, attempt)) < 0)
-		return NULL;
-	return name;
+	return attempt == 1 ? format_new("%s.corrupt-%s", path, when)
+			    : format_new("%s.corrupt-%s-%d", path, when, attempt);
 }
 
 int aside_move(const char *path, char **ret_aside)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/base/cleanup.h"
 #include "proto/base/fault.h"
 #include "collectord/db/migrate.h"
 #include "collectord/db/watched_vfs.h"
@@ -122,7 +123,7 @@ void database_harden(sqlite3 *db)
 	(void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, STORE_VALUE_BYTES_MAX);
 }
 
-void database_set_beat(sqlite3 *db, const struct database_patience *patience)
+static void set_beat(sqlite3 *db, const struct database_patience *patience)
 {
 	if (patience && patience->beat)
 		sqlite3_progress_handler(db, BEAT_STEPS, patience->beat, patience->data);
@@ -186,13 +187,6 @@ void database_init(void)
 	(void)sqlite3_config(SQLITE_CONFIG_PAGECACHE, (void *)NULL, 0, 0);
 }
 
-/* A collector of one user delays no other user, so its connections wait as SQLite does by
- * default. */
-static void set_patience(unsigned busy_ms, uint64_t *left_us)
-{
-	pace_set_patience(left_us ? busy_ms * 1000ull : UINT64_MAX, left_us);
-}
-
 int database_open(
 	const char *path, const struct database_patience *patience, bool *ret_is_cut, sqlite3 **ret)
 {
@@ -212,12 +206,12 @@ int database_open(
 		vfs);
 	if (!patience)
 		patience = &five_seconds;
-	set_patience(patience->busy_ms, patience->left_us);
+	pace_set_patience(patience->busy_ms * 1000ull);
 	/* A reader may open any file and delays us for a moment: until the file is in WAL mode,
 	 * and, if the reader is the first to build the WAL's index, during our first
 	 * transaction. */
 	if (r == SQLITE_OK) {
-		database_set_beat(db, patience);
+		set_beat(db, patience);
 		sqlite3_busy_timeout(db, (int)patience->busy_ms);
 		r = configure(db, ret_is_cut);
 	} else {
@@ -249,10 +243,10 @@ int database_open_to_read(const char *path, const struct database_patience *pati
 		return r;
 	}
 	database_harden(db);
-	database_set_beat(db, patience);
+	set_beat(db, patience);
 	busy_ms = patience->busy_ms < READ_BUSY_MS ? patience->busy_ms : READ_BUSY_MS;
 	sqlite3_busy_timeout(db, (int)busy_ms);
-	set_patience(busy_ms, patience->left_us);
+	pace_set_patience(busy_ms * 1000ull);
 	*ret = db;
 	return 0;
 }
@@ -267,7 +261,8 @@ int database_checkpoint(sqlite3 *db)
 	return checkpoint(db, SQLITE_CHECKPOINT_TRUNCATE);
 }
 
-int database_write_back(sqlite3 *db)
+/* Checkpoints the WAL into the file as far as readers allow. */
+static int write_back(sqlite3 *db)
 {
 	FAULT_POINT("checkpoint");
 	return checkpoint(db, SQLITE_CHECKPOINT_PASSIVE);
@@ -281,7 +276,7 @@ int database_write_back(sqlite3 *db)
  */
 int database_seal(sqlite3 *db)
 {
-	int r = database_write_back(db);
+	int r = write_back(db);
 
 	if (r == 0)
 		r = set_journal(db, "PRAGMA main.journal_mode=MEMORY", "memory");
@@ -346,4 +341,27 @@ void database_bind_optional(sqlite3_stmt *statement, int index, bool has, int64_
 		(void)sqlite3_bind_int64(statement, index, value);
 	else
 		(void)sqlite3_bind_null(statement, index);
+}
+
+int database_read(sqlite3_stmt *statement, int64_t *ret)
+{
+	int step = sqlite3_step(statement);
+
+	if (step == SQLITE_ROW)
+		*ret = sqlite3_column_int64(statement, 0);
+	(void)sqlite3_reset(statement);
+	return step == SQLITE_ROW ? 1 : database_errno(step);
+}
+
+int database_number(sqlite3 *db, const char *sql, const char *text, int64_t *ret)
+{
+	CLEANUP(finalize_p) sqlite3_stmt *statement = NULL;
+	int r = database_prepare(db, &statement, sql);
+
+	if (r < 0)
+		return r;
+	if (text)
+		database_bind_text(statement, 1, text);
+	r = database_read(statement, ret);
+	return r < 0 ? r : 0;
 }

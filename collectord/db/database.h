@@ -35,14 +35,10 @@ void database_harden(sqlite3 *db);
 
 /* How much of the thread's time a connection may take. */
 struct database_patience {
-	unsigned busy_ms;  /* how long opening waits for a reader or a lock on the WAL */
-	uint64_t *left_us; /* budget that waits are also limited by and taken from; NULL: none */
+	unsigned busy_ms;	 /* how long opening waits for a reader or a lock on the WAL */
 	int (*beat)(void *data); /* called during long statements; returns 0; NULL: none */
 	void *data;
 };
-
-/* Sets the beat of a connection that database_open() did not make. NULL: it has none. */
-void database_set_beat(sqlite3 *db, const struct database_patience *patience);
 
 /*
  * Ends the opening of a database. From now on commits of a new file are synced; until now only its
@@ -71,9 +67,6 @@ int database_open(const char *path, const struct database_patience *patience, bo
  */
 int database_checkpoint(sqlite3 *db);
 
-/* Checkpoints the WAL into the file as far as readers allow. */
-int database_write_back(sqlite3 *db);
-
 /*
  * Makes the database one file: checkpoints the WAL, deletes it and sets journal_mode=DELETE.
  * -EBUSY: another process reads it; the WAL is checkpointed as far as readers allow. May be called
@@ -95,9 +88,20 @@ int database_exec(sqlite3 *db, const char *sql);
  */
 int database_prepare(sqlite3 *db, sqlite3_stmt **statement, const char *sql);
 
+/* For CLEANUP(). */
+static inline void finalize_p(sqlite3_stmt **statement)
+{
+	sqlite3_finalize(*statement);
+}
 /* Runs a statement that returns no row, resets it and clears its bindings. */
 int database_run(sqlite3_stmt *statement);
 
+/* Runs a statement whose first row has a number, and resets it. 1: *@ret is that number (0 for
+ * NULL); 0: there is no row; database_errno(). */
+int database_read(sqlite3_stmt *statement, int64_t *ret);
+/* The same with a statement that is not kept: its parameter is @text, unless that is NULL. Without
+ * a row *@ret is not changed. 0, or an error as of database_prepare(). */
+int database_number(sqlite3 *db, const char *sql, const char *text, int64_t *ret);
 /* NULL binds NULL. The text is copied; without memory database_run() returns -ENOMEM. */
 void database_bind_text(sqlite3_stmt *statement, int index, const char *text);
 /* Binds NULL unless @has. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "proto/base/cleanup.h"
+#include "proto/base/format.h"
 
 void storage_safe_name(const char *name, char ret[STORAGE_NAME_BYTES])
 {
@@ -47,7 +48,8 @@ int storage_resolve(const char *path, char **ret)
 	real = realpath(slash ? folder : ".", NULL);
 	if (!real)
 		return -errno;
-	if (asprintf(ret, "%s/%s", strcmp(real, "/") ? real : "", last) < 0)
+	*ret = format_new("%s/%s", strcmp(real, "/") ? real : "", last);
+	if (!*ret)
 		return -ENOMEM;
 	return 0;
 }
@@ -120,10 +122,9 @@ int storage_tenant_folder(const char *dir, uid_t uid, char **ret, bool *ret_acl)
 	real = realpath(dir, NULL);
 	if (!real)
 		return -errno;
-	if (asprintf(&folder, "%s/%u", real, (unsigned)uid) < 0) {
-		folder = NULL;
+	folder = format_new("%s/%u", real, (unsigned)uid);
+	if (!folder)
 		return -ENOMEM;
-	}
 	if (mkdir(folder, 0700) < 0 && errno != EEXIST)
 		return -errno;
 	if (lstat(folder, &st) < 0)

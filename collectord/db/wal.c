@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #include "collectord/db/database.h"
 #include "collectord/db/watched_vfs.h"
 #include "proto/base/cleanup.h"
+#include "proto/base/format.h"
 
 #define WAL_MAGIC	   0x377f0682u /* the last bit gives the byte order of the checksum */
 #define WAL_FORMAT	   3007000u
@@ -276,12 +276,10 @@ int wal_trim(sqlite3 *db)
 
 static int stat_beside(const char *database, const char *suffix, struct stat *ret)
 {
-	CLEANUP(free_p) char *path = NULL;
+	CLEANUP(free_p) char *path = format_new("%s%s", database, suffix);
 
-	if (asprintf(&path, "%s%s", database, suffix) < 0) {
-		path = NULL;
+	if (!path)
 		return -ENOMEM;
-	}
 	return stat(path, ret) < 0 ? -errno : 0;
 }
 
@@ -294,12 +292,10 @@ uint64_t wal_bytes(const char *database)
 
 static int open_beside(const char *database, const char *suffix)
 {
-	CLEANUP(free_p) char *path = NULL;
+	CLEANUP(free_p) char *path = format_new("%s%s", database, suffix);
 
-	if (asprintf(&path, "%s%s", database, suffix) < 0) {
-		path = NULL;
+	if (!path)
 		return -1;
-	}
 	return open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 }
 

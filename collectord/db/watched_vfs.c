@@ -25,17 +25,12 @@ struct beat {
 	void *data;
 };
 
-struct patience {
-	uint64_t us;
-	uint64_t *also_us; /* may be NULL */
-};
-
 static sqlite3_vfs vfs;
 static sqlite3_vfs *under;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool is_installed; /* guarded by lock */
 static _Thread_local struct beat current;
-static _Thread_local struct patience patience = {.us = UINT64_MAX};
+static _Thread_local uint64_t patience_us = UINT64_MAX;
 /* Bytes that this thread's disk writes in a second, learnt from the last sync of at least
  * PIECE_BYTES_MIN. The initial value is more than a short session writes. */
 static _Thread_local uint64_t piece_bytes = 2 * PIECE_BYTES_MIN;
@@ -51,9 +46,9 @@ void pace_beat(void)
 		(void)current.beat(current.data); /* only SQLite heeds the result */
 }
 
-void pace_set_patience(uint64_t us, uint64_t *also_us)
+void pace_set_patience(uint64_t us)
 {
-	patience = (struct patience){us, also_us};
+	patience_us = us;
 }
 
 static void learn(uint64_t bytes, uint64_t ns)
@@ -166,13 +161,9 @@ static int sleep_within(sqlite3_vfs *self, int us)
 
 	(void)self;
 	pace_beat();
-	if (most > patience.us)
-		most = patience.us;
-	if (patience.also_us && most > *patience.also_us)
-		most = *patience.also_us;
-	patience.us -= most;
-	if (patience.also_us)
-		*patience.also_us -= most;
+	if (most > patience_us)
+		most = patience_us;
+	patience_us -= most;
 	if (most)
 		(void)under->xSleep(under, (int)most);
 	return us;

@@ -15,12 +15,11 @@ void pace_set_beat(int (*beat)(void *data), void *data);
 void pace_beat(void);
 
 /*
- * Limits the time that SQLite on this thread sleeps while it waits for locks: to @us from now on,
- * and to *@also_us, which outlives the waits and from which they are subtracted (NULL: no such
- * limit). After that SQLite retries without sleeping and gives up; otherwise it waits 10 s for a
- * process that holds a WAL whose index has to be built.
+ * Limits the time that SQLite on this thread sleeps while it waits for locks to @us from now on.
+ * After that SQLite retries without sleeping and gives up; otherwise it waits 10 s for a process
+ * that holds a WAL whose index has to be built.
  */
-void pace_set_patience(uint64_t us, uint64_t *also_us);
+void pace_set_patience(uint64_t us);
 
 /* Returns the name of the VFS to open a database with. NULL: no memory for it now. */
 const char *pace_vfs(void);

@@ -6,7 +6,6 @@
 
 #include "collectord/db/database.h"
 #include "proto/names/copies.h"
-#include "proto/base/limits.h"
 
 /* One copy, from a frame or from a recorder. */
 struct copy {
@@ -78,9 +77,8 @@ static bool copy_is_valid(const struct process *process, const struct copy *copy
 	return copy->id && copy->id <= INT64_MAX && copy->call <= INT64_MAX &&
 	       copy->marker <= INT64_MAX && copy->submit_ns <= INT64_MAX &&
 	       copy->bytes <= INT64_MAX && rtl_copy_how_name(copy->how) &&
-	       copy->how != RTL_COPY_TIMES &&
-	       rtl_copy_direction_name(copy->direction) && place_is_valid(process, copy->source) &&
-	       place_is_valid(process, copy->target);
+	       copy->how != RTL_COPY_TIMES && rtl_copy_direction_name(copy->direction) &&
+	       place_is_valid(process, copy->source) && place_is_valid(process, copy->target);
 }
 
 static bool times_are_valid(const struct copy_times *times)
@@ -89,8 +87,7 @@ static bool times_are_valid(const struct copy_times *times)
 	       times->start_ns <= INT64_MAX && times->duration_ns <= INT64_MAX - times->start_ns;
 }
 
-static void bind_place(
-	sqlite3_stmt *put, int index, const struct process *process, int64_t place)
+static void bind_place(sqlite3_stmt *put, int index, const struct process *process, int64_t place)
 {
 	database_bind_optional(put, index, place >= 0, place >= 0 ? process->gpu_id[place] : 0);
 }
@@ -116,8 +113,7 @@ static int put_copy(struct writer *writer, struct process *process, const struct
 }
 
 /* If the shim had to drop the copy itself, which it has counted, no row changes. */
-static int put_times(
-	struct writer *writer, struct process *process, const struct copy_times *times)
+static int put_times(struct writer *writer, struct process *process, const struct copy_times *times)
 {
 	sqlite3_stmt *put = writer->statements.at[ST_COPY_TIMES];
 

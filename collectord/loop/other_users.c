@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "collectord/loop/other_users.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,26 +11,10 @@
 #include "collectord/service/config.h"
 #include "collectord/store/store.h"
 #include "proto/base/cleanup.h"
+#include "proto/base/process_stat.h"
 
 /* Upper bound for the shells, launchers and containers between a rank and its rtl run. */
 #define GENERATIONS_MAX 256u
-
-/* Returns 0 if the process is gone or cannot be seen. */
-static pid_t parent_of(pid_t pid)
-{
-	char path[64], text[512];
-	CLEANUP(close_p) int fd = -1;
-	const char *after;
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-	text[n > 0 ? n : 0] = '\0';
-	/* The name, which may contain any character, is followed by " STATE PARENT". */
-	after = strrchr(text, ')');
-	return after && strlen(after) > 4 ? (pid_t)strtol(after + 4, NULL, 10) : 0;
-}
 
 static bool is_runner(const struct session *session, pid_t pid)
 {
@@ -49,9 +30,13 @@ static bool is_runner(const struct session *session, pid_t pid)
  */
 static bool is_of_job(const struct session *session, pid_t pid)
 {
+	struct process_stat stat;
+
 	for (unsigned i = 0; pid > 1 && i < GENERATIONS_MAX; i++) {
-		pid = parent_of(pid);
-		if (pid && is_runner(session, pid))
+		if (process_stat_read(pid, &stat) < 0)
+			return false;
+		pid = stat.parent;
+		if (is_runner(session, pid))
 			return true;
 	}
 	return false;

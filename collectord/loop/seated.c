@@ -2,7 +2,6 @@
 #include "collectord/loop/seated.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "collectord/service/container.h"
 #include "collectord/service/log.h"
 #include "collectord/store/store.h"
+#include "collectord/loop/connections/timers.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 
@@ -233,8 +233,7 @@ static void on_channel(evutil_socket_t fd, short what, void *data)
 	while ((r = channel_receive(fd, &message, &passed)) != -EAGAIN) {
 		if (r == 1)
 			take_message(server, &message, &passed);
-		close_p(&passed);
-		passed = -1;
+		close_fd(&passed);
 		if (r != 0)
 			continue;
 		/*
@@ -307,7 +306,6 @@ static void on_beat(evutil_socket_t fd, short what, void *data)
 
 int seated_new(struct server *server, const struct seat *seat)
 {
-	const struct timeval beat = {BEAT_MS / 1000, BEAT_MS % 1000 * 1000};
 	struct seated *seated = calloc(1, sizeof(*seated));
 	char container[CONTAINER_NAME_BYTES];
 
@@ -324,7 +322,7 @@ int seated_new(struct server *server, const struct seat *seat)
 		event_new(server->base, seat->channel, EV_READ | EV_PERSIST, on_channel, server);
 	seated->beat = event_new(server->base, -1, EV_PERSIST, on_beat, server);
 	if (!seated->channel || !seated->beat || event_add(seated->channel, NULL) < 0 ||
-		event_add(seated->beat, &beat) < 0)
+		timer_start(seated->beat, BEAT_MS) < 0)
 		return -ENOMEM;
 	return 0;
 }
@@ -338,10 +336,8 @@ void seated_free(struct server *server)
 	all_tenants_done(server);
 	for (unsigned i = 0; i < seated->n_questions; i++)
 		close(seated->questions[i]);
-	if (seated->channel)
-		event_free(seated->channel);
-	if (seated->beat)
-		event_free(seated->beat);
+	event_done(seated->channel);
+	event_done(seated->beat);
 	free(seated);
 	server->seated = NULL;
 	server->seat = NULL;

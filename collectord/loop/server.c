@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -25,7 +24,6 @@
 #include "collectord/service/listen.h"
 #include "collectord/loop/sessions/fd_store.h"
 #include "collectord/service/log.h"
-#include "collectord/service/notify.h"
 #include "collectord/loop/connections/peer.h"
 #include "collectord/loop/tools/kept_sessions.h"
 #include "collectord/loop/tools/removed_sessions.h"
@@ -37,9 +35,11 @@
 #include "collectord/store/store.h"
 #include "collectord/loop/tools/overview.h"
 #include "collectord/loop/tools/queries.h"
+#include "collectord/loop/connections/timers.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 #include "proto/base/user_namespace.h"
+#include "proto/base/list.h"
 
 /*
  * Cost of connections accepted before other events get their turn. Admitting one costs ADMIT_COST,
@@ -63,9 +63,7 @@ static void stop_listening(struct server *server)
  */
 static bool throttle(struct server *server)
 {
-	struct timeval timeout = {.tv_usec = THROTTLE_MS * 1000};
-
-	if (event_add(server->throttle, &timeout) < 0)
+	if (timer_start(server->throttle, THROTTLE_MS) < 0)
 		return false;
 	server->is_throttled = true;
 	stop_listening(server);
@@ -348,12 +346,8 @@ static void on_reap(evutil_socket_t fd, short what, void *data)
 
 	(void)fd;
 	(void)what;
-	while (server->dead) {
-		struct peer *next = server->dead->next;
-
-		peer_free(server->dead);
-		server->dead = next;
-	}
+	while (server->dead)
+		peer_free(LIST_POP(server->dead));
 }
 
 /* The backlog has kept the connections that arrived during recovery. */
@@ -619,12 +613,6 @@ int server_run(struct server *server)
 	return server->exit_code;
 }
 
-static void free_event(struct event *event)
-{
-	if (event)
-		event_free(event);
-}
-
 struct server *server_free(struct server *server)
 {
 	if (!server)
@@ -642,23 +630,19 @@ struct server *server_free(struct server *server)
 	peer_limits_done(server);
 	removed_done(server);
 	kept_sessions_done(server);
-	while (server->sessions) {
-		struct session *next = server->sessions->next;
-
-		session_free(server->sessions);
-		server->sessions = next;
-	}
+	while (server->sessions)
+		session_free(LIST_POP(server->sessions));
 	detached_free(&server->detached);
 	for (size_t i = 0; i < server->n_listeners; i++)
-		free_event(server->listeners[i]);
-	free_event(server->signals);
+		event_done(server->listeners[i]);
+	event_done(server->signals);
 	close_p(&server->signal_fd);
 	stop_done(server);
-	free_event(server->answers);
-	free_event(server->reaper);
-	free_event(server->throttle);
+	event_done(server->answers);
+	event_done(server->reaper);
+	event_done(server->throttle);
 	kept_done(server);
-	free_event(server->keep_retry);
+	event_done(server->keep_retry);
 	close_p(&server->spare_fd);
 	msg_arena_done(&server->arena);
 	free(server->received);

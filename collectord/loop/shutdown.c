@@ -16,6 +16,7 @@
 #include "collectord/loop/server.h"
 #include "collectord/loop/sessions/session.h"
 #include "collectord/store/store.h"
+#include "collectord/loop/connections/timers.h"
 
 /* Limit for the last commit when the collector ends and the disk does not answer. */
 #define STOP_MS_MAX	  10000u
@@ -23,13 +24,6 @@
 #define STOP_WRITE_MS_MAX 1000u
 /* Time that a private collector, when told to end, leaves the job to end as well. */
 #define PRIVATE_STOP_MS	  3000u
-
-static void add_timer(struct event *timer, unsigned ms)
-{
-	struct timeval timeout = {.tv_sec = ms / 1000u, .tv_usec = (ms % 1000u) * 1000};
-
-	event_add(timer, &timeout);
-}
 
 void stop_check(struct server *server)
 {
@@ -49,7 +43,7 @@ static void on_flushed(struct flush_ticket *ticket, int error)
 	 * A lack of memory passes, unlike a full disk, so the flush is retried until the deadline.
 	 */
 	if (error == -ENOMEM) {
-		add_timer(server->stop_flush, MEMORY_TRY_MS);
+		timer_start(server->stop_flush, MEMORY_TRY_MS);
 		return;
 	}
 	server->is_flushed = true;
@@ -57,7 +51,7 @@ static void on_flushed(struct flush_ticket *ticket, int error)
 		log_error("not everything is committed: %s", strerror(-error));
 		server->exit_code = 1;
 	}
-	add_timer(server->stop_deadline, STOP_WRITE_MS_MAX);
+	timer_start(server->stop_deadline, STOP_WRITE_MS_MAX);
 	stop_check(server);
 }
 
@@ -115,7 +109,7 @@ void server_stop(struct server *server, int exit_code)
 	for (struct peer *p = server->peers; p; p = p->next)
 		peer_pause(p);
 	drain_the_dead(server);
-	add_timer(server->stop_deadline, STOP_MS_MAX);
+	timer_start(server->stop_deadline, STOP_MS_MAX);
 	flush(-1, 0, server);
 }
 
@@ -127,7 +121,7 @@ static void stop_private(struct server *server)
 	for (struct runner *r = session->runners; r; r = r->next)
 		r->is_done = true;
 	session->had_runner = true;
-	add_timer(server->stop_deadline, PRIVATE_STOP_MS);
+	timer_start(server->stop_deadline, PRIVATE_STOP_MS);
 	session_check(session);
 }
 
@@ -199,10 +193,7 @@ int stop_init(struct server *server)
 
 void stop_done(struct server *server)
 {
-	if (server->stop_deadline)
-		event_free(server->stop_deadline);
-	if (server->stop_flush)
-		event_free(server->stop_flush);
-	if (server->watchdog)
-		event_free(server->watchdog);
+	event_done(server->stop_deadline);
+	event_done(server->stop_flush);
+	event_done(server->watchdog);
 }

@@ -6,6 +6,7 @@
 
 #include "collectord/ingest/process/ranks.h"
 #include "collectord/ingest/process/recording_intervals.h"
+#include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 #include "proto/wire/frame.h"
 #include "proto/base/limits.h"
@@ -27,59 +28,41 @@ int recorder_books_read(const struct recorder_reader *reader, const struct recor
 	return 0;
 }
 
-int recorder_log_read(struct recorder_log *log, const struct recorder_reader *reader)
+/* Decodes the frame at *@at of the @count bytes of the log, and moves *@at behind it. */
+static int take_frame(struct writer *writer, struct process *process, const uint8_t *log,
+	uint64_t count, uint64_t *at)
 {
-	log->count = reader->header.define_bytes;
-	log->at = 0;
-	return recorder_books_read(reader, &reader->header.defines, log->count, &log->bytes);
-}
-
-void recorder_log_done(struct recorder_log *log)
-{
-	free(log->bytes);
-	*log = (struct recorder_log){0};
-}
-
-int recorder_log_take(struct recorder_log *log, struct writer *writer, struct process *process)
-{
-	uint64_t at = log->at + FRAME_PREFIX_BYTES;
+	uint64_t begin = *at + FRAME_PREFIX_BYTES;
 	Rtl__Frame *frame;
 	uint32_t length;
 	int r;
 
-	if (log->at == log->count)
-		return 0;
-	if (log->count - log->at <= FRAME_PREFIX_BYTES)
+	if (count - *at <= FRAME_PREFIX_BYTES)
 		return -EBADMSG;
-	length = frame_get_length(log->bytes + log->at);
-	if (length == 0 || length > FRAME_BYTES_MAX || length > log->count - at)
+	length = frame_get_length(log + *at);
+	if (length == 0 || length > FRAME_BYTES_MAX || length > count - begin)
 		return -EBADMSG;
-	r = msg_unpack(writer->arena, log->bytes + at, length, &frame);
+	r = msg_unpack(writer->arena, log + begin, length, &frame);
 	if (r < 0)
 		return r == -ENOMEM ? r : -EBADMSG;
 	if (frame->body_case != RTL__FRAME__BODY_DEFINES)
 		return -EBADMSG;
+	*at = begin + length;
 	r = defines_take(&process->defines, frame->defines, process->gpus);
 	if (r == 0)
 		r = recording_take(writer, process, frame->defines);
-	if (r == 0)
-		r = ranks_take(writer, process, frame->defines);
-	log->at = at + length;
-	return r < 0 ? r : 1;
+	return r == 0 ? ranks_take(writer, process, frame->defines) : r;
 }
 
 int recorder_books_defines(
 	struct writer *writer, struct process *process, const struct recorder_reader *reader)
 {
-	struct recorder_log log = {0};
-	int r = recorder_log_read(&log, reader);
+	CLEANUP(free_p) uint8_t *log = NULL;
+	uint64_t count = reader->header.define_bytes, at = 0;
+	int r = recorder_books_read(reader, &reader->header.defines, count, &log);
 
-	if (r < 0)
-		return r;
-	do
-		r = recorder_log_take(&log, writer, process);
-	while (r == 1);
-	recorder_log_done(&log);
+	while (r == 0 && at < count)
+		r = take_frame(writer, process, log, count, &at);
 	return r;
 }
 

@@ -7,20 +7,6 @@
 #include "collectord/ingest/process/process.h"
 #include "collectord/recorder/reader.h"
 
-/* A copy of the definitions, which the store thread decodes one frame at a time. */
-struct recorder_log {
-	uint8_t *bytes; /* NULL until the log is read */
-	uint64_t count;
-	uint64_t at;
-};
-
-/* Copies the definitions that are there now. -ENOMEM, -EBADMSG. */
-int recorder_log_read(struct recorder_log *log, const struct recorder_reader *reader);
-/* Decodes the next frame. 1: call again; 0: no frame is left; errors as
- * recorder_books_defines(). */
-int recorder_log_take(struct recorder_log *log, struct writer *writer, struct process *process);
-void recorder_log_done(struct recorder_log *log);
-
 /* Decodes all definitions. -EBADMSG: the log ends in bytes that are no frame, and what precedes
  * them was taken; -ENOMEM; database_errno(). */
 int recorder_books_defines(

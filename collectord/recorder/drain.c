@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collectord/db/database.h"
+#include "collectord/db/watched_vfs.h"
 #include "collectord/recorder/drain_internal.h"
 #include "collectord/ingest/ingest.h"
 #include "collectord/recorder/counters.h"
@@ -18,24 +18,8 @@
 static void drain_done(struct drain *drain)
 {
 	drain_slots_done(drain);
-	drain_events_done(&drain->events);
-	recorder_log_done(&drain->defines);
 	free(drain->queues);
 	free(drain->cell);
-}
-
-/* ---- slices ------------------------------------------------------------------------------- */
-
-static void begin_slice(struct drain *drain)
-{
-	drain->left = DRAIN_SLICE_RECORDS;
-	drain->until_ns = clock_monotonic_ns() + DRAIN_SLICE_NS;
-}
-
-bool drain_spend(struct drain *drain, uint64_t records)
-{
-	drain->left -= records < drain->left ? records : drain->left;
-	return !drain->left || clock_monotonic_ns() >= drain->until_ns;
 }
 
 /*
@@ -44,20 +28,9 @@ bool drain_spend(struct drain *drain, uint64_t records)
  * recorder, hold nothing. A process that lies about this loses only its own records, and the
  * counters show it.
  */
-static bool has_ended_well(const struct drain *drain)
+static bool is_over(const struct drain *drain)
 {
 	return drain->reader.header.bye && !drain->is_alive;
-}
-
-static int begin(struct drain *drain)
-{
-	const struct recorder_header *h = &drain->reader.header;
-
-	/* Slots that are ready but were never used lie in pages that were never written. */
-	if (!has_ended_well(drain))
-		drain->slot_count =
-			recorder_reader_written(&drain->reader, &h->slots, h->slots_used);
-	return drain_begin_slots(drain);
 }
 
 /* Runs after the slots were copied: a dispatch that is in a slot is then counted here. */
@@ -73,24 +46,10 @@ static int read_queues(struct drain *drain)
 
 /* ---- definitions and anchors ------------------------------------------------------------- */
 
-/* A definition takes about 64 bytes and costs as much as a record. */
-#define DEFINE_BYTES 64u
-
 static int take_defines(struct drain *drain)
 {
-	struct recorder_log *log = &drain->defines;
-	uint64_t before;
-	int r = log->bytes ? 0 : recorder_log_read(log, &drain->reader);
+	int r = recorder_books_defines(drain->writer, drain->process, &drain->reader);
 
-	if (r < 0)
-		return r;
-	do {
-		before = log->at;
-		r = recorder_log_take(log, drain->writer, drain->process);
-	} while (r == 1 && !drain_spend(drain, 1 + (log->at - before) / DEFINE_BYTES));
-	if (r == 1)
-		return DRAIN_MORE;
-	recorder_log_done(log);
 	if (r != -EBADMSG && r != -EDQUOT)
 		return r;
 	drain->process->ledger.loss[r == -EDQUOT ? LEDGER_QUOTA_DEFINES : LEDGER_CORRUPT_DEFINES] =
@@ -254,63 +213,33 @@ static bool is_later(const struct drain *drain)
 	return drain->is_alive && drain->process->frame >= drain->reader.header.published;
 }
 
-/* A record takes more than 16 bytes of a frame. */
-#define CELL_RECORD_BYTES 16u
-
 static int take_cells(struct drain *drain)
 {
-	int r = drain->cell ? 0 : begin_cells(drain);
+	int r = begin_cells(drain);
 
-	while (r == 0 && !is_later(drain) &&
-		drain->cells_passed < drain->reader.header.cells.count) {
+	if (r < 0)
+		return r;
+	r = 1;
+	for (uint32_t i = 0; r == 1 && !is_later(drain) && i < drain->reader.header.cells.count;
+		i++) {
+		pace_beat();
 		r = take_next_cell(drain);
-		if (r <= 0)
-			return r;
-		drain->cells_passed++;
-		r = drain_spend(drain, 1 + drain->cell->length / CELL_RECORD_BYTES) ? DRAIN_MORE
-										    : 0;
 	}
-	return r;
-}
-
-/* ---- the rest ------------------------------------------------------------------------------- */
-
-static int take_events(struct drain *drain)
-{
-	uint64_t records = 0;
-	int r;
-
-	if (has_ended_well(drain))
-		return 0;
-	do
-		r = drain_events_take(&drain->events, drain->writer, drain->process, &drain->reader,
-			drain->is_alive, &records);
-	while (r == 1 && !drain_spend(drain, records));
-	return r == 1 ? DRAIN_MORE : r;
+	return r < 0 ? r : 0;
 }
 
 /* ---- the books ---------------------------------------------------------------------------- */
 
 static int take_counters(struct drain *drain)
 {
-	return recorder_books_process(drain->process, &drain->reader, clock_boottime_ns());
-}
+	int r = recorder_books_process(drain->process, &drain->reader, clock_boottime_ns());
 
-static int take_queue_counters(struct drain *drain)
-{
-	int r = 0;
-
-	while (r == 0 && drain->queue_at < drain->queue_count) {
-		uint32_t queue = (uint32_t)drain->queue_at++;
-
-		r = recorder_books_queue(drain->process, &drain->queues[queue], queue);
-		if (r == 0 && drain_spend(drain, 1))
-			r = DRAIN_MORE;
-	}
+	for (uint32_t q = 0; r == 0 && q < drain->queue_count; q++)
+		r = recorder_books_queue(drain->process, &drain->queues[q], q);
 	return r;
 }
 
-static int settle(struct drain *drain)
+static void settle(struct drain *drain)
 {
 	struct ledger *ledger = &drain->process->ledger;
 	uint64_t last;
@@ -325,38 +254,38 @@ static int settle(struct drain *drain)
 		ledger->loss[LEDGER_UNKNOWN_TAIL] = 1;
 	ledger_settle(ledger, drain->is_alive);
 	drain->process->is_drained = true;
-	return 0;
-}
-
-/* Number of ledger rows that one step writes at most. */
-#define SAVE_ROWS 64u
-
-/* Saves the ledger now, so that little is left to write when the process is ended. */
-static int save_books(struct drain *drain)
-{
-	struct statements *statements = &drain->writer->statements;
-	/* The records are written before the counters, as at any commit. */
-	int r = feed_flush(drain->writer->feed);
-	uint64_t rows;
-
-	if (r < 0)
-		return r;
-	do {
-		rows = SAVE_ROWS;
-		r = ledger_save_part(&drain->process->ledger, statements, &rows);
-	} while (r == LEDGER_MORE && !drain_spend(drain, SAVE_ROWS - rows));
-	return r == LEDGER_MORE ? DRAIN_MORE : r;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-/* The phases in their order. 0: over; DRAIN_MORE: call again; -ENOMEM, -EBADMSG,
- * database_errno(). */
-static int (*const phases[])(struct drain *) = {begin, drain_copy_slots, read_queues, take_defines,
-	take_anchors, take_cells, drain_keep_shapes, drain_take_slots, take_events, take_counters,
-	take_queue_counters, settle, save_books};
+/*
+ * The slots of a living process are copied before anything else is read: a slot's record may be in
+ * a frame by the time the cells are read; it is then not in flight.
+ */
+static int drain_all(struct drain *drain)
+{
+	bool has_ended_well = is_over(drain);
+	int r = has_ended_well ? 0 : drain_copy_slots(drain);
 
-#define PHASES (sizeof(phases) / sizeof(phases[0]))
+	if (r == 0)
+		r = read_queues(drain);
+	if (r == 0)
+		r = take_defines(drain);
+	if (r == 0)
+		r = take_anchors(drain);
+	if (r == 0)
+		r = take_cells(drain);
+	if (r == 0 && !has_ended_well)
+		r = drain_take_slots(drain);
+	if (r == 0 && !has_ended_well)
+		r = drain_events_take(
+			drain->writer, drain->process, &drain->reader, drain->is_alive);
+	if (r == 0)
+		r = take_counters(drain);
+	if (r == 0)
+		settle(drain);
+	return r;
+}
 
 static int count_only(struct drain *drain, enum ledger_loss why)
 {
@@ -366,8 +295,6 @@ static int count_only(struct drain *drain, enum ledger_loss why)
 
 	if (r == 0)
 		r = take_counters(drain);
-	for (uint32_t q = 0; r == 0 && q < drain->queue_count; q++)
-		r = recorder_books_queue(drain->process, &drain->queues[q], q);
 	if (r < 0)
 		return r;
 	ledger_give_up(ledger, why);
@@ -388,64 +315,28 @@ static int bad_recorder(struct process *process, int r)
 	return 0;
 }
 
-int drain_give_up(struct writer *writer, struct process *process, int memfd, enum ledger_loss why)
+/* @given_up: why records cannot be stored, so that they are only counted; NULL: they can. */
+static int read_recorder(struct writer *writer, struct process *process, int memfd, bool is_alive,
+	const enum ledger_loss *given_up)
 {
-	struct drain drain = {.writer = writer, .process = process};
+	struct drain drain = {.writer = writer, .process = process, .is_alive = is_alive};
 	int r = recorder_reader_open(&drain.reader, memfd, process->boot_id, process->token);
 
 	process->is_dirty = true;
 	if (r == 0)
-		r = count_only(&drain, why);
+		r = given_up ? count_only(&drain, *given_up) : drain_all(&drain);
 	else if (r == -ENODATA)
 		process->is_drained = true;
 	drain_done(&drain);
 	return r == -ENODATA ? 0 : bad_recorder(process, r);
 }
 
-int drain_new(struct writer *writer, struct process *process, int memfd, bool is_alive,
-	struct drain **ret)
+int drain_recorder(struct writer *writer, struct process *process, int memfd, bool is_alive)
 {
-	struct drain *drain = calloc(1, sizeof(*drain));
-	int r;
-
-	if (!drain)
-		return -ENOMEM;
-	*drain = (struct drain){.writer = writer, .process = process, .is_alive = is_alive};
-	process->is_dirty = true;
-	r = recorder_reader_open(&drain->reader, memfd, process->boot_id, process->token);
-	if (r == -ENODATA)
-		process->is_drained = true;
-	/* The recorder is empty or invalid, so no phase runs. */
-	if (r < 0)
-		drain->phase = PHASES;
-	r = r == -ENODATA ? 0 : bad_recorder(process, r);
-	if (r < 0) {
-		drain_free(drain);
-		return r;
-	}
-	*ret = drain;
-	return 0;
+	return read_recorder(writer, process, memfd, is_alive, NULL);
 }
 
-struct drain *drain_free(struct drain *drain)
+int drain_give_up(struct writer *writer, struct process *process, int memfd, enum ledger_loss why)
 {
-	if (drain)
-		drain_done(drain);
-	free(drain);
-	return NULL;
-}
-
-int drain_go_on(struct drain *drain)
-{
-	int r = 0;
-
-	begin_slice(drain);
-	while (r == 0 && drain->phase < PHASES) {
-		r = phases[drain->phase](drain);
-		if (r == 0)
-			drain->phase++;
-		if (r == 0 && drain->phase < PHASES && drain_spend(drain, 1))
-			r = DRAIN_MORE;
-	}
-	return r < 0 ? bad_recorder(drain->process, r) : r;
+	return read_recorder(writer, process, memfd, false, &why);
 }

@@ -6,11 +6,9 @@
 #include "collectord/db/database.h"
 #include "collectord/recorder/drain_internal.h"
 #include "collectord/db/hash.h"
+#include "collectord/db/watched_vfs.h"
 #include "collectord/ingest/ingest.h"
 #include "proto/base/limits.h"
-
-/* Copying and noting a slot costs an eighth of storing a record. */
-#define COPIES_PER_RECORD 8u
 
 /* ---- slots at one moment ------------------------------------------------------------------- */
 
@@ -64,21 +62,11 @@ static int new_flights(struct drain *drain)
 	return drain->flights ? 0 : -ENOMEM;
 }
 
-int drain_begin_slots(struct drain *drain)
-{
-	uint64_t most = drain->is_alive ? drain->slot_count : RECORDER_SLOT_CHUNK;
-
-	/* Not zeroed: a slot is read from the recorder before it is used. */
-	drain->slots = malloc((most ? most : 1) * sizeof(*drain->slots));
-	if (!drain->slots)
-		return -ENOMEM;
-	return drain->is_alive ? new_flights(drain) : 0;
-}
-
 static int get_slots(struct drain *drain, uint64_t from, struct recorder_slot *ret)
 {
 	uint64_t count = drain->slot_count - from;
 
+	pace_beat();
 	if (count > RECORDER_SLOT_CHUNK)
 		count = RECORDER_SLOT_CHUNK;
 	drain->slots_to = from + count;
@@ -87,16 +75,26 @@ static int get_slots(struct drain *drain, uint64_t from, struct recorder_slot *r
 
 int drain_copy_slots(struct drain *drain)
 {
-	int r = 0;
+	const struct recorder_header *h = &drain->reader.header;
+	uint64_t most;
+	int r;
 
-	while (r == 0 && drain->is_alive && drain->slots_to < drain->slot_count) {
+	/* Slots that are ready but were never used lie in pages that were never written. */
+	drain->slot_count = recorder_reader_written(&drain->reader, &h->slots, h->slots_used);
+	most = drain->is_alive ? drain->slot_count : RECORDER_SLOT_CHUNK;
+	/* Not zeroed: a slot is read from the recorder before it is used. */
+	drain->slots = malloc((most ? most : 1) * sizeof(*drain->slots));
+	if (!drain->slots)
+		return -ENOMEM;
+	if (!drain->is_alive)
+		return 0;
+	r = new_flights(drain);
+	while (r == 0 && drain->slots_to < drain->slot_count) {
 		uint64_t from = drain->slots_to;
 
 		r = get_slots(drain, from, &drain->slots[from]);
 		for (uint64_t i = from; r == 0 && i < drain->slots_to; i++)
 			note_flight(drain, (uint32_t)i);
-		if (r == 0 && drain_spend(drain, (drain->slots_to - from) / COPIES_PER_RECORD))
-			r = DRAIN_MORE;
 	}
 	return r;
 }
@@ -288,52 +286,36 @@ static int take_slot(struct drain *drain, const struct recorder_slot *slot)
 	return state == SLOT_SUBMITTED ? store_outstanding(drain, slot) : store_slot(drain, slot);
 }
 
-/* Looking at a free slot costs a 64th of a record. */
-#define FREE_SLOTS_PER_RECORD 64u
-
 /* The slots of a dead process are read chunk by chunk. */
-static int next_slot(struct drain *drain, const struct recorder_slot **ret)
+static int get_slot(struct drain *drain, uint64_t at, const struct recorder_slot **ret)
 {
-	uint64_t at = drain->slot_at++;
-
-	if (drain->is_alive) {
-		*ret = &drain->slots[at];
-		return 0;
-	}
-	*ret = &drain->slots[at % RECORDER_SLOT_CHUNK];
-	return at == drain->slots_to ? get_slots(drain, at, drain->slots) : 0;
+	*ret = &drain->slots[drain->is_alive ? at : at % RECORDER_SLOT_CHUNK];
+	return !drain->is_alive && at == drain->slots_to ? get_slots(drain, at, drain->slots) : 0;
 }
 
-int drain_keep_shapes(struct drain *drain)
+/* A slot holds the values of its shape but no id, so the shapes of the frames are kept for
+ * look-up. */
+static int keep_shapes(struct drain *drain)
 {
 	const struct defines *defines = &drain->process->defines;
 	int r = 0;
 
-	while (r == 0 && drain->slot_count && drain->shape_at < defines->shape_count) {
-		const struct define_shape *shape = &defines->shapes[drain->shape_at++];
-
-		if (shape->shape_id)
-			r = ingest_keep_shape(drain->writer, drain->process, shape);
-		if (r == 0 && shape->shape_id && drain_spend(drain, 1))
-			r = DRAIN_MORE;
-	}
+	for (uint32_t i = 0; r == 0 && drain->slot_count && i < defines->shape_count; i++)
+		if (defines->shapes[i].shape_id)
+			r = ingest_keep_shape(drain->writer, drain->process, &defines->shapes[i]);
 	return r;
 }
 
 int drain_take_slots(struct drain *drain)
 {
-	int r = 0;
+	int r = keep_shapes(drain);
 
-	while (r == 0 && drain->slot_at < drain->slot_count) {
+	for (uint64_t at = 0; r == 0 && at < drain->slot_count; at++) {
 		const struct recorder_slot *slot;
-		uint64_t at = drain->slot_at;
 
-		r = next_slot(drain, &slot);
+		r = get_slot(drain, at, &slot);
 		if (r == 0)
 			r = take_slot(drain, slot);
-		if (r == 0 && (slot->state != SLOT_FREE || at % FREE_SLOTS_PER_RECORD == 0) &&
-			drain_spend(drain, 1))
-			r = DRAIN_MORE;
 	}
 	return r;
 }

@@ -3,8 +3,6 @@
 
 #include <argp.h>
 #include <errno.h>
-#include <grp.h>
-#include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +17,7 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 #include "proto/base/subordinate_uids.h"
+#include "proto/base/format.h"
 
 /* The C library looks it up by name, so it may not be hidden. */
 __attribute__((visibility("default"))) const char *argp_program_version = "collectord " RTL_VERSION;
@@ -302,8 +301,7 @@ static int make_absolute(const char *path, char **ret)
 		directory = getcwd(NULL, 0);
 		if (!directory)
 			return -errno;
-		if (asprintf(ret, "%s/%s", directory, path) < 0)
-			*ret = NULL;
+		*ret = format_new("%s/%s", directory, path);
 	}
 	if (!*ret)
 		return -ENOMEM;
@@ -316,15 +314,14 @@ static int user_store(char **ret)
 {
 	const char *state = getenv("XDG_STATE_HOME");
 	const char *home = getenv("HOME");
-	int n;
 
 	if (state && state[0] == '/')
-		n = asprintf(ret, "%s/rtl", state);
+		*ret = format_new("%s/rtl", state);
 	else if (home && home[0] == '/')
-		n = asprintf(ret, "%s/.local/state/rtl", home);
+		*ret = format_new("%s/.local/state/rtl", home);
 	else
 		return -ENOENT;
-	return n < 0 ? -ENOMEM : 0;
+	return *ret ? 0 : -ENOMEM;
 }
 
 int config_resolve(struct config *config)
@@ -354,13 +351,12 @@ int config_user_socket(char **ret_path)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	struct stat st;
-	int n;
 
 	if (runtime && runtime[0] == '/' && !stat(runtime, &st) && st.st_uid == geteuid())
-		n = asprintf(ret_path, "%s/rtl/collectord.sock", runtime);
+		*ret_path = format_new("%s/rtl/collectord.sock", runtime);
 	else
-		n = asprintf(ret_path, "/tmp/rtl-%u/collectord.sock", geteuid());
-	return n < 0 ? -ENOMEM : 0;
+		*ret_path = format_new("/tmp/rtl-%u/collectord.sock", geteuid());
+	return *ret_path ? 0 : -ENOMEM;
 }
 
 void config_done(struct config *config)

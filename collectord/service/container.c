@@ -14,6 +14,7 @@
 
 #include "proto/base/cleanup.h"
 #include "proto/base/fault.h"
+#include "proto/base/format.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77
@@ -299,13 +300,11 @@ const char *container_words(uid_t tenant, const char *name, char ret[CONTAINER_W
 /* Returns a descriptor, or -errno. */
 static int open_owner(const char *folder, int flags)
 {
-	CLEANUP(free_p) char *path = NULL;
+	CLEANUP(free_p) char *path = format_new("%s/" OWNER_FILE, folder);
 	int fd;
 
-	if (asprintf(&path, "%s/" OWNER_FILE, folder) < 0) {
-		path = NULL;
+	if (!path)
 		return -ENOMEM;
-	}
 	fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
 	return fd < 0 ? -errno : fd;
 }

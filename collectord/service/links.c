@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "proto/base/cleanup.h"
+#include "proto/base/format.h"
 
 /* The limit that the kernel has. */
 #define LINKS_MAX 40
@@ -35,11 +35,10 @@ static int follow(const char *path, size_t length, char **ret)
 		return -errno;
 	target[n] = '\0';
 	folder = target[0] == '/' ? 0 : (size_t)(strrchr(link, '/') - link);
-	if (asprintf(ret, "%.*s%s%s%s", (int)folder, path, target[0] == '/' ? "" : "/", target,
-		    path + length) < 0) {
-		*ret = NULL;
+	*ret = format_new("%.*s%s%s%s", (int)folder, path, target[0] == '/' ? "" : "/", target,
+		path + length);
+	if (!*ret)
 		return -ENOMEM;
-	}
 	return 0;
 }
 

@@ -21,6 +21,7 @@
 #include "proto/base/abstract_address.h"
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
+#include "proto/base/format.h"
 
 #define LISTEN_FDS_START  3
 /* The processes of a service end together with its main process, but not at the same moment. */
@@ -231,12 +232,10 @@ int listen_take_passed(struct listen_sockets *sockets)
 /* Takes the lock that makes probe, unlink and bind one step among collectors. */
 static int take_lock(const char *path, struct claim *ret, pid_t *ret_pid)
 {
-	CLEANUP(free_p) char *lock_path = NULL;
+	CLEANUP(free_p) char *lock_path = format_new("%s.lock", path);
 
-	if (asprintf(&lock_path, "%s.lock", path) < 0) {
-		lock_path = NULL;
+	if (!lock_path)
 		return -ENOMEM;
-	}
 	return claim_take(lock_path, ret, ret_pid);
 }
 

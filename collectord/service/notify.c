@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include "collectord/channel/channel.h"
+#include "collectord/channel/passing.h"
 #include "proto/base/cleanup.h"
+#include "proto/base/format.h"
 
 static bool is_transient(int error)
 {
@@ -36,10 +38,6 @@ static int send_state(const char *state, int fd, int flags)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = {0};
 	struct iovec text = {(void *)state, strlen(state)};
 	struct msghdr message = {.msg_name = &address, .msg_iov = &text, .msg_iovlen = 1};
 	CLEANUP(close_p) int socket_fd = -1;
@@ -57,18 +55,10 @@ static int send_state(const char *state, int fd, int flags)
 	if (address.sun_path[0] == '@')
 		address.sun_path[0] = 0;
 	message.msg_namelen = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + bytes);
-	if (fd >= 0) {
-		message.msg_control = control.bytes;
-		message.msg_controllen = sizeof(control.bytes);
-		control.header.cmsg_level = SOL_SOCKET;
-		control.header.cmsg_type = SCM_RIGHTS;
-		control.header.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-	}
 	socket_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (socket_fd < 0)
 		return -EAGAIN;
-	if (sendmsg(socket_fd, &message, flags | MSG_NOSIGNAL) >= 0)
+	if (passing_send(socket_fd, &message, fd, flags) >= 0)
 		return 0;
 	return is_transient(errno) ? -EAGAIN : -errno;
 }
@@ -105,10 +95,8 @@ static void tell(const char *state)
 
 void notify_ready(const char *status)
 {
-	CLEANUP(free_p) char *state = NULL;
+	CLEANUP(free_p) char *state = format_new("READY=1\nSTATUS=%s", status);
 
-	if (asprintf(&state, "READY=1\nSTATUS=%s", status) < 0)
-		state = NULL;
 	tell(state ? state : "READY=1");
 }
 

@@ -7,11 +7,7 @@
 
 #include "collectord/store/internal.h"
 #include "proto/base/limits.h"
-
-static char *copy(const char *text)
-{
-	return text ? strdup(text) : NULL;
-}
+#include "proto/base/format.h"
 
 /* Takes ownership of @entry. The caller holds the lock; the eventfd does not need it. */
 static void post_locked(struct store *store, struct answer *entry)
@@ -49,9 +45,9 @@ void answer_session(
 		.owner = session->owner,
 		.error = error,
 		.complete = session->stat.complete,
-		.text = copy(text),
-		.name = copy(session->name),
-		.database = copy(session->path),
+		.text = text_copy(text),
+		.name = text_copy(session->name),
+		.database = text_copy(session->path),
 	};
 
 	post(session->store, &answer);
@@ -67,7 +63,7 @@ void answer_process(
 		.error = error,
 		.process_id = p ? (uint64_t)p->id : 0,
 		.frame = process->committed,
-		.text = copy(text),
+		.text = text_copy(text),
 	};
 
 	post(process->session->store, &answer);
@@ -77,6 +73,18 @@ void answer_left(struct store *store, struct store_answer *answer)
 {
 	post(store, answer);
 	*answer = (struct store_answer){0};
+}
+
+void answer_text(
+	struct store *store, enum store_answer_kind kind, int error, const char *format, ...)
+{
+	struct store_answer answer = {.kind = kind, .error = error};
+	va_list args;
+
+	va_start(args, format);
+	answer.text = format_newv(format, args);
+	va_end(args);
+	post(store, &answer);
 }
 
 void answer_flushed(struct store *store, void *owner, int error)

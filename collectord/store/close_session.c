@@ -16,7 +16,6 @@
 #include "proto/base/fault.h"
 
 #define STEP_GONE	2 /* see commands.c */
-#define CLOSE_MORE	1
 #define LAST_WORD_TRIES 3
 
 static const char *const ended_name[] = {
@@ -52,23 +51,12 @@ static void settle_unread(struct store_process *p)
 	}
 }
 
-/* Reads a slice of the recorder. DRAIN_MORE, 0, or an error. */
 static int read_recorder(
 	struct store_database *database, struct store_process *p, int memfd, enum store_ended how)
 {
-	struct drain **drain = &database->drain;
-	int r = 0;
-
 	if (p->given_up)
 		return drain_give_up(database->writer, p->process, memfd, given_up_to(p));
-	if (!*drain)
-		r = drain_new(
-			database->writer, p->process, memfd, how == STORE_ENDED_DETACHED, drain);
-	if (r == 0)
-		r = drain_go_on(*drain);
-	if (r != DRAIN_MORE)
-		work_end_drain(database);
-	return r;
+	return drain_recorder(database->writer, p->process, memfd, how == STORE_ENDED_DETACHED);
 }
 
 /* Writes the end of a process, after everything that can be read from it was read. */
@@ -118,35 +106,22 @@ static void announce_end(struct store_process *p)
 	free(TAKE(p->hello));
 }
 
-/* Makes sure that the transaction of an end holds nothing else. */
-static int begin_end(struct store *store, struct store_database *database)
-{
-	int r = database->drain ? 0 : work_commit(store, database);
-
-	return r == 0 ? writer_begin(database->writer) : r;
-}
-
-int close_process(
-	struct store *store, struct store_database *database, struct command *command, bool is_last)
+int close_process(struct store *store, struct store_database *database, struct command *command)
 {
 	struct store_process *p = command->process;
 	int r;
 
 	if (!p->process)
 		return 0;
-	r = begin_end(store, database);
+	/* The transaction of an end holds nothing else. */
+	r = work_commit(store, database);
+	if (r == 0)
+		r = writer_begin(database->writer);
 	if (r < 0)
 		return r;
-	do {
-		store_beat(store);
-		r = command->memfd < 0 ? 0
-				       : read_recorder(database, p, command->memfd, command->how);
-	} while (r == DRAIN_MORE && is_last);
-	if (r == DRAIN_MORE) {
-		FAULT_POINT("drain_between_slices");
-		return -EAGAIN;
-	}
-	if (command->memfd < 0)
+	if (command->memfd >= 0)
+		r = read_recorder(database, p, command->memfd, command->how);
+	else
 		settle_unread(p);
 	if (r == 0)
 		r = put_end(database, p, command->how, command->exit_status);
@@ -158,8 +133,7 @@ int close_process(
 		return r;
 	FAULT_POINT("drain_after_commit");
 	trouble_over(store, database);
-	close_p(&command->memfd);
-	command->memfd = -1;
+	close_fd(&command->memfd);
 	announce_end(p);
 	stat_want_session(p->session);
 	return 0;
@@ -412,8 +386,12 @@ static int seal(const struct store *store, struct store_database *database, stru
 	return database_seal(database->writer->db);
 }
 
-/* Seals the file and reads the final figures. -EAGAIN: to be tried again later. */
-static int make_one_file(struct store_database *database, struct command *command, bool is_last)
+/*
+ * Seals the file and reads the final figures. *@ret_error: why it is not one file. -EAGAIN: to be
+ * tried again later.
+ */
+static int make_one_file(
+	struct store_database *database, struct command *command, bool is_last, int *ret_error)
 {
 	int r = 0, unread;
 
@@ -430,63 +408,33 @@ static int make_one_file(struct store_database *database, struct command *comman
 	if (unread < 0)
 		judge_unread(command->session, unread);
 	judge_place(command->session);
-	command->close_error = r;
+	*ret_error = r;
 	return 0;
-}
-
-/* Runs the next step; each waits for the disk a few times. 0: it was the last; CLOSE_MORE;
- * -errno. */
-static int close_step(
-	struct store *store, struct store_database *database, struct command *command, bool is_last)
-{
-	int r = 0;
-
-	switch (command->close_step) {
-	case CLOSE_ROWS:
-		r = write_rows(store, database, command);
-		break;
-	case CLOSE_LOG:
-		/* Checked before the checkpoint copies a hole of the WAL into the database. */
-		r = wal_check_whole(database->writer->db);
-		/* If this fails, the next step meets the same error. */
-		if (r == 0 && database->sessions == 1)
-			(void)database_write_back(database->writer->db);
-		break;
-	case CLOSE_FILE:
-		r = wal_check_whole(database->writer->db);
-		if (r == 0)
-			r = make_one_file(database, command, is_last);
-		break;
-	case CLOSE_INDEX:
-		finish_session(store, command->session);
-		return 0;
-	}
-	if (r < 0)
-		return r;
-	command->close_step++;
-	return CLOSE_MORE;
 }
 
 int close_session(
 	struct store *store, struct store_database *database, struct command *command, bool is_last)
 {
 	struct store_session *session = command->session;
-	int r;
+	int r = 0, error = 0;
 
-	if (session->is_over && command->close_step == CLOSE_ROWS)
+	if (session->is_over && !command->deadline_ns)
 		return 0;
-	/* A disk in trouble has just taken a step, so the next steps do not wait for the next
-	 * retry. */
-	do
-		r = close_step(store, database, command, is_last);
-	while (r == CLOSE_MORE && (is_last || database->trouble));
-	if (r != 0)
-		return r == CLOSE_MORE ? -EAGAIN : r;
+	if (!command->deadline_ns)
+		r = write_rows(store, database, command);
+	/* Checked before a checkpoint copies a hole of the WAL into the database. */
+	if (r == 0)
+		r = wal_check_whole(database->writer->db);
+	if (r == 0)
+		r = make_one_file(database, command, is_last, &error);
+	if (r < 0)
+		return r;
+	finish_session(store, session);
 	/* Closed before the answer: a client that reads the file then meets no lock of ours. */
 	if (!database->sessions)
 		database = session_file_close(store, database);
 	/* A file that is not sealed has lost nothing: it is whole, but has a WAL beside it. */
-	answer_session(session, STORE_CLOSED, command->close_error, session->stat.line);
+	answer_session(session, STORE_CLOSED, error, session->stat.line);
 	/* Frees the blocks of the log, which takes a while. */
 	if (command->log_fd >= 0)
 		close(TAKE_FD(command->log_fd));

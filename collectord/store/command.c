@@ -96,12 +96,6 @@ struct command *command_list_take(struct command_list *list)
 	return command;
 }
 
-void work_end_drain(struct store_database *database)
-{
-	if (database->drain)
-		database->drain = drain_free(database->drain);
-}
-
 void work_take_back(struct store_database *database)
 {
 	if (database->current)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The commit of a database's transaction, and what follows it. */
-#include <errno.h>
 
 #include "collectord/store/degraded.h"
 #include "collectord/store/internal.h"
@@ -87,7 +86,6 @@ static bool has_processes(const struct store_database *database)
 
 void work_rest(const struct store *store, const struct store_database *database)
 {
-	/* After a fault between the opening of the file and this call there is no connection. */
 	if (store->index && database->writer->db && !has_processes(database))
 		(void)sqlite3_db_release_memory(database->writer->db);
 }
@@ -98,7 +96,7 @@ int work_commit(struct store *store, struct store_database *database)
 	uint64_t now_ns;
 	int r;
 
-	if (!database->writer->is_open || database->drain)
+	if (!database->writer->is_open)
 		return 0;
 	store_beat(store);
 	/* Rows are written first: feeding them updates the ledgers that are saved next. */

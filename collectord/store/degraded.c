@@ -31,7 +31,7 @@ static void reload_process(struct store_process *p)
 static void say_state(struct store_database *database, enum store_answer_kind kind, int error)
 {
 	for (struct store_session *s = database->first_session; s; s = s->sibling)
-		answer_session(s, kind, error, error ? session_file_explain(error) : NULL);
+		answer_session(s, kind, error, error ? store_explain(error) : NULL);
 }
 
 static void set_trouble(struct store_database *database, int error)
@@ -47,7 +47,6 @@ static void set_trouble(struct store_database *database, int error)
 void trouble_roll_back(struct store_database *database)
 {
 	database->must_reload = false;
-	work_end_drain(database);
 	work_take_back(database);
 	fail_reload(database, writer_rollback(database->writer));
 	for (struct store_session *s = database->first_session; s; s = s->sibling)
@@ -111,7 +110,7 @@ static bool is_bulk(const struct command *command)
 bool trouble_must_wait(
 	struct store *store, struct store_database *database, const struct command *command)
 {
-	if (!store->room || !is_bulk(command) || database->drain)
+	if (!store->room || !is_bulk(command))
 		return false;
 	if (database->finishing) {
 		database->finishing--;
@@ -223,8 +222,7 @@ struct store_session *trouble_give_up(struct store *store, struct store_database
 	struct store_session *session;
 	struct command *first;
 
-	/* Half a drain is stored: the disk works, because a failure would have ended the drain. */
-	if (!database->trouble || database->drain)
+	if (!database->trouble)
 		return NULL;
 	if (mark_given_up(store, database)) {
 		trouble_roll_back(database);

@@ -10,7 +10,7 @@
  *                         wait (in their recorders) until there is room for the reserve again
  *   a process ends        its end waits give_up_ns of the trouble; then its unstored records are
  *                         counted as dropped_disk_full or dropped_db_error, in the room that the
- *                         reserve has left. Not while half a drain is stored: that disk works
+ *                         reserve has left
  *   not even that fits    after as long again its end is not written: the tail is unknown
  */
 #include "collectord/store/internal.h"

@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 #include "collectord/db/rows/checkpoint.h"
-#include "collectord/recorder/drain.h"
 #include "collectord/recorder/in_flight.h"
 #include "collectord/catalog/index.h"
 #include "collectord/ingest/process/process.h"
@@ -22,40 +21,33 @@
 #include "collectord/db/rows/writer.h"
 
 /* Demangling may need 16 MiB of the stack (text.c); pages cost only when they are used. */
-#define STORE_STACK_BYTES	 (64u << 20)
+#define STORE_STACK_BYTES	(64u << 20)
 /* How long a close waits for readers before it leaves the file in WAL mode, and between two
  * tries. */
-#define STORE_SEAL_NS		 1000000000u
-#define STORE_SEAL_TRY_NS	 20000000u
+#define STORE_SEAL_NS		1000000000u
+#define STORE_SEAL_TRY_NS	20000000u
 /* In a flood of frames the store thread sleeps this long, or until this many bytes are queued,
  * since a wake costs as much as about 20 rows. */
-#define STORE_DOZE_NS		 5000000u
-#define STORE_DOZE_BYTES	 (128u << 10)
+#define STORE_DOZE_NS		5000000u
+#define STORE_DOZE_BYTES	(128u << 10)
 /* Frames of one process that are taken in a row, although frames of others came in between: half a
  * turn of rows. Other processes of the same file wait at most for that. */
-#define STORE_LOT_BYTES		 (256u << 10)
+#define STORE_LOT_BYTES		(256u << 10)
 /* The pause after a failed commit doubles between these bounds. */
-#define STORE_RETRY_NS_MIN	 10000000u
-#define STORE_RETRY_NS_MAX	 1000000000u
+#define STORE_RETRY_NS_MIN	10000000u
+#define STORE_RETRY_NS_MAX	1000000000u
 /* Interval between two scans of the dispatches in flight; the shorter one applies to scans that a
  * client asks for. */
-#define IN_FLIGHT_SCAN_NS	 1000000000u
-#define IN_FLIGHT_SCAN_ASKED_NS	 50000000u
-/* Limits of one turn of a scan. A single process may have 12 MiB of slots to be read twice. */
-#define IN_FLIGHT_SCAN_PROCESSES 16u
-#define IN_FLIGHT_SCAN_SLICE_NS	 5000000u
+#define IN_FLIGHT_SCAN_NS	1000000000u
+#define IN_FLIGHT_SCAN_ASKED_NS 50000000u
 /* Interval between two looks at a full disk. */
-#define STORE_ROOM_TRY_NS	 250000000u
+#define STORE_ROOM_TRY_NS	250000000u
 /* How long opening a closed file waits for its readers: in a private collector, and in the service,
  * where the sessions of a whole folder wait meanwhile. */
-#define STORE_BUSY_MS		 5000u
-#define STORE_BUSY_SHARED_MS	 500u
-/* How long the store thread of the service waits for all files together within STORE_BUSY_ALL_NS,
- * since the user may read any of them for ever. */
-#define STORE_BUSY_ALL_MS	 5000u
-#define STORE_BUSY_ALL_NS	 60000000000u
+#define STORE_BUSY_MS		5000u
+#define STORE_BUSY_SHARED_MS	500u
 /* The sums of a whole session are read at most once in this time. */
-#define STORE_STAT_NS		 250000000u
+#define STORE_STAT_NS		250000000u
 
 enum command_kind {
 	COMMAND_SESSION_OPEN,
@@ -81,14 +73,6 @@ enum command_kind {
 	COMMAND_FLUSH,
 };
 
-/* Steps in which a session is closed, with turns of other databases in between. */
-enum close_step {
-	CLOSE_ROWS,  /* write all rows about its end */
-	CLOSE_LOG,   /* checkpoint the WAL */
-	CLOSE_FILE,  /* make it one file */
-	CLOSE_INDEX, /* list it as closed */
-};
-
 /* A flush of several databases has a command for each; the last one to finish answers. */
 struct flush {
 	struct store *store;
@@ -105,8 +89,8 @@ struct command {
 	enum command_kind kind;
 	struct store_session *session; /* NULL: for the whole store */
 	struct store_process *process;
-	uint8_t *bytes;		     /* a Hello, or frames; owned */
-	size_t count;		     /* its bytes; UNSEEN: processes */
+	uint8_t *bytes; /* a Hello, or frames; owned */
+	size_t count;	/* its bytes; UNSEEN: processes */
 	char *text;	/* owned; for RECOVER a path; for REMOVE, KEEP, RELEASE a name */
 	char *database; /* owned; of REMOVE, KEEP, RELEASE; NULL: the text tells */
 	void *owner;	/* of REMOVE, KEEP, RELEASE */
@@ -119,12 +103,10 @@ struct command {
 	uid_t uid;
 	pid_t pid;
 	uint64_t start_time;
-	uint64_t process_id;	    /* of PROCESS_LEFT */
-	uint64_t deadline_ns;	    /* close with written rows: how long it waits for readers */
-	enum close_step close_step; /* the next step */
-	int close_error;	    /* -errno: why it is not one file */
-	int log_fd;		    /* owned; the WAL to be freed last; -1: none */
-	uint64_t made_ns;	    /* CLOCK_MONOTONIC */
+	uint64_t process_id;  /* of PROCESS_LEFT */
+	uint64_t deadline_ns; /* close with written rows: how long it waits for readers */
+	int log_fd;	      /* owned; the WAL to be freed last; -1: none */
+	uint64_t made_ns;     /* CLOCK_MONOTONIC */
 };
 
 struct command_list {
@@ -155,8 +137,7 @@ struct store_process {
 	struct command *last; /* its last queued frames, unless another command follows */
 	size_t lot_bytes;     /* of the queued run of frames that ends with @last */
 	struct in_flight in_flight;
-	uint64_t scan; /* number of the last scan that reached it */
-	int given_up;  /* -errno: its unstored records count as dropped */
+	int given_up; /* -errno: its unstored records count as dropped */
 	uint64_t committed;
 	uint8_t *hello; /* while it is open: for a file that replaces a damaged one */
 	size_t hello_bytes;
@@ -203,7 +184,6 @@ struct store_session {
 struct store_database { /* store */
 	struct store_database *next;
 	struct writer *writer;
-	uid_t owner; /* who has its bytes: subuids_owner(); STORE_EVERYBODY: no session yet */
 	dev_t dev;
 	ino_t ino;
 	unsigned sessions;		     /* open ones */
@@ -211,16 +191,15 @@ struct store_database { /* store */
 	struct command_list todo;	     /* in order */
 	struct command_list taken;	     /* done in the open transaction */
 	bool has_openings;		     /* of processes; they wait for its commit */
-	bool is_parting;	 /* all processes have said Bye: only their ends are to come */
-	struct command *current; /* under way: in neither list */
-	struct drain *drain; /* of the first command of todo, in the open transaction; or NULL */
-	int trouble;	     /* -errno of a failed commit or a full disk; 0: none */
-	uint64_t trouble_ns; /* CLOCK_MONOTONIC: when the last trouble began */
-	bool must_reload;    /* a rollback could not reload everything */
-	int reload_error;    /* why */
-	bool must_renew;     /* it was found damaged; the writer is detached */
-	int damage;	     /* -errno: the file at its path must be set aside; 0: it was */
-	unsigned asides;     /* files set aside since it was opened */
+	bool is_parting;	     /* all processes have said Bye: only their ends are to come */
+	struct command *current;     /* under way: in neither list */
+	int trouble;		     /* -errno of a failed commit or a full disk; 0: none */
+	uint64_t trouble_ns;	     /* CLOCK_MONOTONIC: when the last trouble began */
+	bool must_reload;	     /* a rollback could not reload everything */
+	int reload_error;	     /* why */
+	bool must_renew;	     /* it was found damaged; the writer is detached */
+	int damage;		     /* -errno: the file at its path must be set aside; 0: it was */
+	unsigned asides;	     /* files set aside since it was opened */
 	uint64_t wal_reported_bytes; /* size of the WAL when last reported; 0: no reader holds it */
 	uint64_t wal_checked_ns;     /* CLOCK_MONOTONIC */
 	int index;		     /* of its WAL, for wal_readers(); -1: not opened yet */
@@ -228,8 +207,6 @@ struct store_database { /* store */
 	uint64_t retry_ns;  /* the next pause */
 	uint64_t not_before_ns; /* CLOCK_MONOTONIC; 0: at once */
 	uint64_t scanned_ns;	/* CLOCK_MONOTONIC: when the last scan began */
-	uint64_t scan;		/* the number of that scan */
-	bool is_scanning;	/* the scan has not reached all processes */
 	bool is_scan_asked;
 	uint64_t flushed;	/* number of the last flush that reached it */
 	bool is_left;		/* no session continues it: it is to be sealed */
@@ -259,20 +236,18 @@ struct store {
 
 	/* store */
 	struct store_database *databases;
-	struct command_list opens;	  /* sessions that wait to be opened */
-	uint64_t cache_bytes; /* for the pages of each database; 0: none was ever open */
+	struct command_list opens; /* sessions that wait to be opened */
+	uint64_t cache_bytes;	   /* for the pages of each database; 0: none was ever open */
 	struct store_session *sessions;
 	uint64_t flushes;
 	struct msg_arena arena;
 	struct database_patience patience; /* with the readers of a file that is opened */
-	uint64_t patience_ns;		   /* CLOCK_MONOTONIC: since when patience_us counts */
-	uint64_t patience_us;		   /* how long it may still wait */
-	struct room *room; /* NULL: free room is not checked */
+	struct room *room;		   /* NULL: free room is not checked */
 	uint64_t give_up_ns;
-	const struct subuids *subuids;		   /* fixed */
-	uid_t tenant;				   /* fixed; STORE_EVERYBODY: all tenants */
-	const struct store_neighbours *neighbours; /* fixed; NULL: none */
-	struct quotas quotas;
+	const struct subuids *subuids; /* fixed */
+	uid_t tenant;		       /* fixed; STORE_EVERYBODY: all tenants */
+	const struct seat *seat;       /* fixed; NULL: this is no worker */
+	struct quota_account account;
 	struct checkpoints checkpoints;
 	bool has_quotas;
 	struct retention *retention; /* NULL: closed sessions are kept */
@@ -306,8 +281,6 @@ void command_list_insert(
 /* Puts all of @more before all of @list. */
 void command_list_prepend(struct command_list *list, struct command_list *more);
 struct command *command_list_take(struct command_list *list);
-/* Frees a drain that is under way. */
-void work_end_drain(struct store_database *database);
 /* Puts the commands of the lost transaction back at the head of the queue, in order, and frees the
  * processes that it opened. */
 void work_take_back(struct store_database *database);
@@ -319,7 +292,10 @@ void answer_session(
 void answer_process(
 	struct store_process *process, enum store_answer_kind kind, int error, const char *text);
 void answer_flushed(struct store *store, void *owner, int error);
-/* For recover.c: takes ownership of the strings of @answer. */
+/* An answer without an owner: one line. */
+void answer_text(struct store *store, enum store_answer_kind kind, int error, const char *format,
+	...) __attribute__((format(printf, 4, 5)));
+/* Takes ownership of the strings of @answer. */
 void answer_left(struct store *store, struct store_answer *answer);
 /* The bytes of @command leave the queue: answers ROOM where that ends a wait. */
 void answer_release(struct store *store, const struct command *command);
@@ -337,10 +313,6 @@ int session_file_open_existing(struct store *store, const char *path, struct sto
 struct store_database *session_file_close(struct store *store, struct store_database *database);
 
 /* session_file.c */
-/* How long the opening of a file may wait for its readers. */
-const struct database_patience *session_file_patience(struct store *store);
-/* Returns what an error means for a file; the text is static. */
-const char *session_file_explain(int r);
 /* True if a damaged file may be replaced: the service's folder is ours with all that is in it;
  * elsewhere the file itself has to be ours. */
 bool session_file_may_renew(const struct store *store, const char *path);
@@ -383,8 +355,8 @@ uint64_t wal_growth_next_ns(const struct store_database *database);
 void over_quota_check(struct store *store, struct store_database *database);
 /* CLOCK_MONOTONIC of the next check; UINT64_MAX: the next commit is soon enough. */
 uint64_t over_quota_next_ns(const struct store_database *database);
-/* Called when @session was opened in its database: sets whose quota applies. -ENOMEM. */
-int over_quota_open(struct store_session *session);
+/* Called when @session was opened in its database: the quota applies to it. */
+void over_quota_open(struct store_session *session);
 /* True if some quota is set. */
 bool over_quota_has_any(const struct quota_limits *limits);
 /* Replaces the limits of all that this store has. */
@@ -399,7 +371,8 @@ void over_quota_close(struct store *store, struct store_database *database);
  * has changed.
  */
 int renew_file(struct store *store, const char *path, int error, unsigned count, char **ret_aside);
-/* Answers CUT for @path. */
+/* Answers SET_ASIDE for @path, which is @aside now, and CUT. */
+void renew_say_aside(struct store *store, const char *path, const char *aside, int error);
 void renew_say_cut(struct store *store, const char *path);
 void renew_tell_index(struct store *store, const char *path, const char *aside, int error);
 /* Detaches the damaged @database, and requeues what it had not committed. */
@@ -409,8 +382,7 @@ int renew_database(struct store *store, struct store_database *database);
 
 /* commit.c */
 #define STEP_UNDONE (-ECANCELED) /* it failed, and the transaction was rolled back */
-/* Commits the open transaction, unless it holds half a drain. STEP_UNDONE: everything taken is done
- * again. */
+/* Commits the open transaction. STEP_UNDONE: everything taken is done again. */
 int work_commit(struct store *store, struct store_database *database);
 /* Commits when it is due. In a private collector a checkpoint step follows, after the Acks were
  * answered. As work_commit(). */
@@ -422,8 +394,7 @@ void work_rest(const struct store *store, const struct store_database *database)
 uint64_t work_next_commit(const struct store_database *database);
 /* close_session.c: run one command each. 0; -EAGAIN: not yet (not_before_ns is set, or other
  * databases have their turn); or an error. */
-int close_process(struct store *store, struct store_database *database, struct command *command,
-	bool is_last);
+int close_process(struct store *store, struct store_database *database, struct command *command);
 int close_session(struct store *store, struct store_database *database, struct command *command,
 	bool is_last);
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -17,19 +16,16 @@
 #include "collectord/store/page_cache.h"
 #include "collectord/store/retention.h"
 #include "proto/base/cleanup.h"
-#include "proto/base/clock.h"
 #include "proto/base/fault.h"
-#include "proto/base/subordinate_uids.h"
+#include "proto/base/format.h"
+#include "proto/base/list.h"
 #include "proto/names/schema.h"
 
 struct store_database *session_file_close(struct store *store, struct store_database *database)
 {
-	struct store_database **at = &store->databases;
 	struct command *command;
 
-	while (*at != database)
-		at = &(*at)->next;
-	*at = database->next;
+	LIST_REMOVE(store->databases, database, next);
 	/* After the last close only flushes, which wait for everything before them, are in the
 	 * queue. */
 	while ((command = command_list_take(&database->todo))) {
@@ -37,7 +33,6 @@ struct store_database *session_file_close(struct store *store, struct store_data
 		command_free(command);
 	}
 	over_quota_close(store, database);
-	work_end_drain(database);
 	writer_free(database->writer);
 	close_p(&database->index); /* after SQLite, which holds no locks on it any more */
 	free(database);
@@ -71,12 +66,11 @@ static int open_database(struct store *store, const char *path, struct store_dat
 	database->index = -1;
 	if (stat(path, &st) < 0)
 		return -errno;
-	r = writer_open(path, &store->arena, session_file_patience(store), &database->writer);
+	r = writer_open(path, &store->arena, &store->patience, &database->writer);
 	if (r < 0)
 		return r;
 	database->dev = st.st_dev;
 	database->ino = st.st_ino;
-	database->owner = STORE_EVERYBODY;
 	database->next = store->databases;
 	store->databases = database;
 	cache_divide(store);
@@ -248,7 +242,7 @@ static int peek(const struct store_session *session, const char *path)
 	int r = aside_check(path, SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
 
 	if (r == 0)
-		r = database_open_to_read(path, session_file_patience(session->store), &db);
+		r = database_open_to_read(path, &session->store->patience, &db);
 	if (r == 0)
 		r = holds(session, db);
 	database_close(db);
@@ -332,7 +326,8 @@ static int open_with_name(struct store_session *session, const char *folder, boo
 
 	store_beat(session->store);
 	storage_safe_name(session->name, safe);
-	if (asprintf(&path, "%s/%s.db", folder, safe) < 0)
+	path = format_new("%s/%s.db", folder, safe);
+	if (!path)
 		return -ENOMEM;
 	if (retention_is_going(session->store, path))
 		return -EEXIST;
@@ -399,17 +394,11 @@ int session_file_open(struct store_session *session, char *why, size_t why_bytes
 	}
 	if (r < 0) {
 		snprintf(why, why_bytes, "%s: %s", session->path ? session->path : session->name,
-			session_file_explain(r));
+			store_explain(r));
 		return r;
 	}
 	session_join(session, database);
-	r = over_quota_open(session);
-	if (r < 0) {
-		session_leave(session);
-		if (!database->sessions)
-			session_file_close(session->store, database);
-		return r;
-	}
+	over_quota_open(session);
 	if (database->is_left)
 		database->not_before_ns = database->retry_ns = 0;
 	database->is_left = false;

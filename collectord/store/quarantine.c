@@ -10,11 +10,9 @@
 #include <unistd.h>
 
 #include "collectord/db/damaged_file.h"
-#include "collectord/db/database.h"
 #include "collectord/db/tenant_files.h"
 #include "collectord/store/internal.h"
 #include "proto/base/cleanup.h"
-#include "proto/base/clock.h"
 #include "proto/base/fault.h"
 #include "proto/base/limits.h"
 
@@ -36,7 +34,7 @@ static int make_noted(struct store *store, const char *path, const char *aside, 
 
 	if (r < 0)
 		return r;
-	r = writer_open(path, &store->arena, session_file_patience(store), &writer);
+	r = writer_open(path, &store->arena, &store->patience, &writer);
 	if (r == 0)
 		r = put_note(writer, aside, count);
 	writer_free(writer); /* this seals it again */
@@ -45,26 +43,16 @@ static int make_noted(struct store *store, const char *path, const char *aside, 
 	return r;
 }
 
-static void say(struct store *store, const char *path, const char *aside, int error)
+void renew_say_aside(struct store *store, const char *path, const char *aside, int error)
 {
-	struct store_answer answer = {.kind = STORE_SET_ASIDE, .error = error};
-
-	if (asprintf(&answer.text, "set aside: %s: %s; it is %s now", path,
-		    session_file_explain(error), aside) < 0)
-		answer.text = NULL;
-	answer_left(store, &answer);
+	answer_text(store, STORE_SET_ASIDE, error, "set aside: %s: %s; it is %s now", path,
+		store_explain(error), aside);
 }
 
 void renew_say_cut(struct store *store, const char *path)
 {
-	struct store_answer answer = {.kind = STORE_CUT, .error = -EUCLEAN};
-
-	if (asprintf(&answer.text,
-		    "%s: its log is damaged: of what was committed last a part is "
-		    "lost",
-		    path) < 0)
-		answer.text = NULL;
-	answer_left(store, &answer);
+	answer_text(store, STORE_CUT, -EUCLEAN,
+		"%s: its log is damaged: of what was committed last a part is lost", path);
 }
 
 int renew_file(struct store *store, const char *path, int error, unsigned count, char **ret_aside)
@@ -80,7 +68,7 @@ int renew_file(struct store *store, const char *path, int error, unsigned count,
 		aside_undo(path, aside);
 		return r;
 	}
-	say(store, path, aside, error);
+	renew_say_aside(store, path, aside, error);
 	if (ret_aside)
 		*ret_aside = TAKE(aside);
 	return 0;
@@ -90,7 +78,7 @@ void renew_tell_index(struct store *store, const char *path, const char *aside, 
 {
 	char line[128];
 
-	snprintf(line, sizeof(line), "set aside: %s", session_file_explain(error));
+	snprintf(line, sizeof(line), "set aside: %s", store_explain(error));
 	/* The index only helps to find files. */
 	if (store->index)
 		(void)index_set_aside(store->index, path, aside, line);
@@ -102,12 +90,9 @@ void renew_tell_index(struct store *store, const char *path, const char *aside, 
  * old file. */
 static void take_back(struct store_database *database)
 {
-	work_end_drain(database);
 	work_take_back(database);
-	for (struct command *c = database->todo.first; c; c = c->next) {
+	for (struct command *c = database->todo.first; c; c = c->next)
 		c->deadline_ns = 0;
-		c->close_step = CLOSE_ROWS;
-	}
 	for (struct store_session *s = database->first_session; s; s = s->sibling) {
 		s->is_over = false; /* its final figures were those of the old file */
 		for (struct store_process *p = s->processes; p; p = p->next)
@@ -194,7 +179,6 @@ static int renew(struct store *store, struct store_database *database)
 {
 	int r = database->damage ? replace(store, database) : 0;
 
-	(void)session_file_patience(store); /* for the writer */
 	if (r == 0)
 		r = attach(database);
 	if (r == 0)

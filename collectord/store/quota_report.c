@@ -3,7 +3,6 @@
  * Tells a session once when its tenant exceeds the quota, and again when it no longer does, with
  * what the session was granted in all. Only committed figures are reported.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -27,30 +26,37 @@ static void say(
 		answer_session(s, kind, 0, text);
 }
 
+#define TENANT_BYTES 24
+
 /* The account of a container is that of all its uids. */
-static const char *kind_of(const struct quota_account *account)
+static const char *name_tenant(const struct store_database *database, char ret[TENANT_BYTES])
 {
-	return container_is_tenant(account->uid) ? "container" : "uid";
+	const struct store_session *session = database->first_session;
+	uid_t uid = subuids_owner(session->store->subuids, session->uid);
+
+	snprintf(ret, TENANT_BYTES, "%s %u", container_is_tenant(uid) ? "container" : "uid",
+		(unsigned)uid);
+	return ret;
 }
 
 static void say_over(struct store_database *database)
 {
 	const struct quota *quota = &database->writer->quota;
-	const struct quota_limits *limits = quota->account->limits;
-	char text[TEXT_BYTES];
+	const struct quota_limits *limits = &quota->account->limits;
+	char text[TEXT_BYTES], tenant[TENANT_BYTES];
 
 	if (quota->why == QUOTA_DISK)
 		snprintf(text, sizeof(text),
-			"over quota: %s %u has %" PRIu64 " MiB on the disk, of %" PRIu64
+			"over quota: %s has %" PRIu64 " MiB on the disk, of %" PRIu64
 			"; what comes now is counted, and not stored",
-			kind_of(quota->account), (unsigned)quota->account->uid,
+			name_tenant(database, tenant),
 			(quota->account->open_bytes + quota->account->closed_bytes) / MIB,
 			limits->disk_bytes / MIB);
 	else
 		snprintf(text, sizeof(text),
-			"over quota: %s %u sends more than %" PRIu64 " %s a second; the rest is "
+			"over quota: %s sends more than %" PRIu64 " %s a second; the rest is "
 			"counted, and not stored",
-			kind_of(quota->account), (unsigned)quota->account->uid,
+			name_tenant(database, tenant),
 			quota->why == QUOTA_BYTES ? limits->bytes_per_s / MIB
 						  : limits->records_per_s,
 			quota->why == QUOTA_BYTES ? "MiB" : "records");
@@ -60,13 +66,13 @@ static void say_over(struct store_database *database)
 static void say_within(struct store_database *database)
 {
 	const struct quota *quota = &database->writer->quota;
-	char text[TEXT_BYTES];
+	char text[TEXT_BYTES], tenant[TENANT_BYTES];
 
 	database->over_quota_ns = 0;
-	snprintf(text, sizeof(text),
-		"%s %u, quota: %" PRIu64 " records granted, %" PRIu64 " dropped",
-		kind_of(quota->account), (unsigned)quota->account->uid, quota->total.granted,
-		quota->total.dropped);
+	if (!database->first_session)
+		return;
+	snprintf(text, sizeof(text), "%s, quota: %" PRIu64 " records granted, %" PRIu64 " dropped",
+		name_tenant(database, tenant), quota->total.granted, quota->total.dropped);
 	say(database, STORE_WITHIN_QUOTA, text);
 }
 
@@ -114,32 +120,28 @@ bool over_quota_has_any(const struct quota_limits *limits)
 
 void over_quota_limit(struct store *store, const struct store_limits *limits)
 {
-	quotas_limit(&store->quotas, &limits->quota);
-	/* Where there is none any more, the accounts that there are allow everything. */
+	quota_limit(&store->account, &limits->quota);
+	/* Where there is none any more, the account allows everything. */
 	store->has_quotas |= over_quota_has_any(&limits->quota);
 	for (struct store_database *d = store->databases; d; d = d->next)
 		if (d->first_session)
-			(void)over_quota_open(d->first_session);
+			over_quota_open(d->first_session);
 	if (store->room)
 		room_keep_free(store->room, limits->keep_free_bytes);
 	retention_limit(store, limits);
 }
 
-int over_quota_open(struct store_session *session)
+void over_quota_open(struct store_session *session)
 {
 	struct store *store = session->store;
 	struct store_database *database = session->database;
 	struct quota *quota = &database->writer->quota;
 
 	if (!store->has_quotas || quota->account)
-		return 0;
-	quota->account =
-		quotas_account(&store->quotas, subuids_owner(store->subuids, session->uid));
-	if (!quota->account)
-		return -ENOMEM;
+		return;
+	quota->account = &store->account;
 	intern_set_account(&database->writer->intern, quota->account);
 	weigh(store, database);
-	return 0;
 }
 
 void over_quota_close(struct store *store, struct store_database *database)

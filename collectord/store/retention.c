@@ -13,14 +13,16 @@
 #include "collectord/catalog/index_removed.h"
 #include "collectord/catalog/index_totals.h"
 #include "collectord/catalog/removal.h"
-#include "collectord/db/hash.h"
+#include "collectord/channel/channel.h"
+#include "collectord/channel/ledger.h"
+#include "collectord/channel/seat.h"
 #include "collectord/db/tenant_files.h"
 #include "collectord/store/internal.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 #include "proto/base/fault.h"
 #include "proto/base/limits.h"
-#include "proto/base/subordinate_uids.h"
+#include "proto/base/format.h"
 
 /* Intervals between two passes over everything, and between two looks at the free room. */
 #define PASS_NS	      60000000000u
@@ -28,30 +30,18 @@
 #define MIB	      (1u << 20)
 #define DAY_S	      86400u
 #define WHY_BYTES     160
-/* Removals that may run at a time, one for each user, since a user can delay its own. GOING_NS: how
- * long other work waits for a removal; GOING_LAST_NS: how long the end of the store does. */
-#define GOING_MAX     8u
+/* GOING_NS: how long other work waits for a removal; GOING_LAST_NS: how long the end of the store
+ * does. */
 #define GOING_NS      250000000u
 #define GOING_LAST_NS 2000000000u
 
 static const char is_read[] = "it is being read";
 
-struct tenant {
-	UT_hash_handle hh;
-	bool is_lost;  /* the table could not grow for it */
-	bool is_other; /* another store looks after its databases */
-	uid_t uid;
-	uint64_t closed_bytes;
-	uint64_t open_bytes;
-	unsigned closed;
-};
-
-/* A removal that runs in a process of its own (removal.h). */
+/* A removal that runs in a process of its own (removal.h). One at a time: a user can delay it. */
 struct retention_going {
-	char *database;
+	char *database; /* NULL: none */
 	pid_t pid;
 	uid_t uid;
-	uint64_t since_ns; /* CLOCK_MONOTONIC */
 };
 
 struct retention {
@@ -63,12 +53,14 @@ struct retention {
 	bool was_storing;	  /* ... and whether records were being stored then */
 	uint64_t wanted_ns;	  /* until then a failed opening counts as storing */
 	bool is_going_on;	  /* a pass is under way */
-	struct tenant *tenants;	  /* the one that has most is first */
-	bool has_no_memory;
-	bool has_readers; /* a file to be removed is being read: retry soon */
-	struct retention_going going[GOING_MAX];
-	unsigned n_going;
+	bool has_readers;	  /* a file to be removed is being read: retry soon */
+	struct retention_going going;
 	bool is_settled; /* the index has its files' present places: before, they seem gone */
+	/* What the databases of all tenants take: in a worker those of the ledger. */
+	struct ledger_tenant *pages;
+	unsigned n_pages;
+	struct ledger_tenant *page; /* ours */
+	struct ledger_tenant alone; /* where there is no other tenant */
 };
 
 /* A session to be removed, and why. */
@@ -87,6 +79,10 @@ int retention_new(struct store *store, const struct store_config *config)
 	retention->keep_free_bytes = config->keep_free_bytes;
 	retention->pass_ns = UINT64_MAX; /* until retention_recover() has run */
 	retention->folder = realpath(config->folder, NULL);
+	atomic_store(&retention->alone.owner, 1);
+	retention->pages = config->seat ? config->seat->ledger->tenant : &retention->alone;
+	retention->n_pages = config->seat ? LEDGER_TENANTS_MAX : 1;
+	retention->page = config->seat ? config->seat->page : &retention->alone;
 	store->retention = retention;
 	return retention->folder ? 0 : -errno;
 }
@@ -98,26 +94,14 @@ const char *retention_folder(const struct store *store)
 
 void retention_free(struct retention *retention)
 {
-	struct tenant *tenant, *next;
-
 	if (!retention)
 		return;
-	for (unsigned i = 0; i < retention->n_going; i++)
-		free(retention->going[i].database);
-	HASH_ITER (hh, retention->tenants, tenant, next) {
-		HASH_DEL(retention->tenants, tenant);
-		free(tenant);
-	}
+	free(retention->going.database);
 	free(retention->folder);
 	free(retention);
 }
 
 /* ---- answers --------------------------------------------------------------------------- */
-
-static char *copy_text(const char *text)
-{
-	return text ? strdup(text) : NULL;
-}
 
 /* Answers that retention removed one session; @data is the store. */
 static void say_removed(const struct index_removed *removed, void *data)
@@ -125,10 +109,10 @@ static void say_removed(const struct index_removed *removed, void *data)
 	const struct index_entry *session = &removed->session;
 	struct store_answer answer = {
 		.kind = STORE_REMOVED,
-		.name = copy_text(session->name),
-		.job = copy_text(session->job),
-		.database = copy_text(session->database),
-		.text = copy_text(removed->why),
+		.name = text_copy(session->name),
+		.job = text_copy(session->job),
+		.database = text_copy(session->database),
+		.text = text_copy(removed->why),
 		.removed =
 			{
 				.uid = session->uid,
@@ -146,11 +130,7 @@ static void say_removed(const struct index_removed *removed, void *data)
 /* @why it cannot be removed. */
 static void say_kept(struct store *store, const char *database, const char *why)
 {
-	struct store_answer answer = {.kind = STORE_KEPT};
-
-	if (asprintf(&answer.text, "%s: cannot be removed: %s", database, why) < 0)
-		answer.text = NULL;
-	answer_left(store, &answer);
+	answer_text(store, STORE_KEPT, 0, "%s: cannot be removed: %s", database, why);
 }
 
 /* True for a reader or a full disk: sessions that store are told of those. */
@@ -162,21 +142,19 @@ static bool passes(int error)
 void retention_say_index(struct store *store, int error)
 {
 	const char *path = index_file_path(store->index);
-	struct store_answer answer = {.kind = STORE_KEPT};
 	int gone = error ? storage_check_file(path) : 0;
 
 	error = gone < 0 ? gone : error; /* SQLite only reports that it may not write to the file */
 	if (passes(error) || error == store->index_error)
 		return;
 	store->index_error = error;
-	if ((error ? asprintf(&answer.text,
-			     "%s: %s: no closed session is removed, and new ones are not listed, "
-			     "until "
-			     "the collector is started again",
-			     path, session_file_explain(error))
-		   : asprintf(&answer.text, "%s: it is as it should be again", path)) < 0)
-		answer.text = NULL;
-	answer_left(store, &answer);
+	if (error)
+		answer_text(store, STORE_KEPT, 0,
+			"%s: %s: no closed session is removed, and new ones are not listed, until "
+			"the collector is started again",
+			path, store_explain(error));
+	else
+		answer_text(store, STORE_KEPT, 0, "%s: it is as it should be again", path);
 }
 
 static const char *explain(int error)
@@ -184,7 +162,7 @@ static const char *explain(int error)
 	return error == -ELOOP	       ? "it is a symbolic link, or lies behind one"
 	       : error == -EMEDIUMTYPE ? "it is not a database of rtl"
 	       : error == -EPERM       ? "it is not ours"
-				       : session_file_explain(error);
+				       : store_explain(error);
 }
 
 void retention_limit(struct store *store, const struct store_limits *limits)
@@ -202,8 +180,8 @@ static void say_disposed(struct store *store, const char *database, uid_t uid)
 {
 	struct store_answer answer = {
 		.kind = STORE_REMOVED,
-		.database = copy_text(database),
-		.text = copy_text(INDEX_OWNERS_WISH),
+		.database = text_copy(database),
+		.text = text_copy(INDEX_OWNERS_WISH),
 		.removed = {.uid = uid, .was_wished = true},
 	};
 
@@ -226,87 +204,74 @@ static void finish(struct store *store, const char *database, uid_t uid, int err
 			store->index, database, SESSIONS_REMOVED_MAX, say_removed, store);
 }
 
-/* Starts the removal of a database that the index lists as going. If there is no place, the next
- * start of the collector does it. */
+/* Starts the removal of a database that the index lists as going. If another one is under way, the
+ * next start of the collector does it. */
 static void begin(const char *database, uid_t uid, bool is_there, void *data)
 {
 	struct store *store = data;
-	struct retention *retention = store->retention;
-	struct retention_going *going = &retention->going[retention->n_going];
+	struct retention_going *going = &store->retention->going;
 
 	if (is_there) {
 		finish(store, database, uid, 0);
 		return;
 	}
-	if (retention->n_going == GOING_MAX)
+	if (going->database)
 		return;
-	*going = (struct retention_going){
-		.database = strdup(database), .uid = uid, .since_ns = clock_monotonic_ns()};
-	going->pid = going->database ? removal_start(retention->folder, database, uid) : -ENOMEM;
+	*going = (struct retention_going){.database = strdup(database), .uid = uid};
+	going->pid =
+		going->database ? removal_start(store->retention->folder, database, uid) : -ENOMEM;
 	if (going->pid < 0) {
 		finish(store, database, uid, going->pid);
-		free(going->database);
-		return;
+		free(TAKE(going->database));
 	}
-	retention->n_going++;
 }
 
-static void end_some(struct store *store)
+static void end_going(struct store *store)
 {
-	struct retention *retention = store->retention;
+	struct retention_going *going = &store->retention->going;
+	CLEANUP(free_p) char *database = NULL;
+	int r = going->database ? removal_end(going->pid) : -EAGAIN;
 
-	for (unsigned i = 0; i < retention->n_going;) {
-		struct retention_going going = retention->going[i];
-		int r = removal_end(going.pid);
-
-		if (r == -EAGAIN) {
-			i++;
-			continue;
-		}
-		FAULT_POINT("removal_unlinked");
-		finish(store, going.database, going.uid, r);
-		free(going.database);
-		retention->going[i] = retention->going[--retention->n_going];
-		retention->is_going_on = true;
-	}
+	if (r == -EAGAIN)
+		return;
+	FAULT_POINT("removal_unlinked");
+	database = TAKE(going->database);
+	finish(store, database, going->uid, r);
+	store->retention->is_going_on = true;
 }
 
-/* Waits until at most @most removals are under way, but no longer than @ns. */
-static void await(struct store *store, unsigned most, uint64_t ns)
+/* Waits until no removal is under way, but no longer than @ns. */
+static void await(struct store *store, uint64_t ns)
 {
 	const struct timespec moment = {.tv_nsec = 1000000};
 	uint64_t begin_ns = clock_monotonic_ns();
 
-	end_some(store);
-	while (store->retention->n_going > most && clock_monotonic_ns() < begin_ns + ns) {
+	end_going(store);
+	while (store->retention->going.database && clock_monotonic_ns() < begin_ns + ns) {
 		store_beat(store);
 		(void)nanosleep(&moment, NULL);
-		end_some(store);
+		end_going(store);
 	}
 }
 
 void retention_finish(struct store *store)
 {
 	if (store->retention)
-		await(store, 0, GOING_LAST_NS);
+		await(store, GOING_LAST_NS);
 }
 
 bool retention_is_going(const struct store *store, const char *path)
 {
 	const struct retention *retention = store->retention;
 
-	for (unsigned i = 0; retention && i < retention->n_going; i++)
-		if (!strcmp(retention->going[i].database, path))
-			return true;
-	return false;
+	return retention && retention->going.database && !strcmp(retention->going.database, path);
 }
 
-static bool holds_its_own(const struct retention *retention, uid_t uid)
+/* Begins a removal that was under way when the collector ended, and waits a while for it. */
+static void go_on(const char *database, uid_t uid, bool is_there, void *data)
 {
-	for (unsigned i = 0; i < retention->n_going; i++)
-		if (retention->going[i].uid == uid)
-			return true;
-	return retention->n_going == GOING_MAX;
+	begin(database, uid, is_there, data);
+	await(data, GOING_NS);
 }
 
 /* Settles the index. While all files seem to be gone, none is taken for gone: the next pass tries
@@ -320,8 +285,7 @@ static int settle(struct store *store)
 	if (r < 0)
 		return r;
 	(void)index_each_removed(store->index, NULL, SESSIONS_REMOVED_MAX, say_removed, store);
-	(void)index_each_going(store->index, begin, store);
-	await(store, 0, GOING_NS);
+	(void)index_each_going(store->index, go_on, store);
 	(void)index_unkeep(store->index, NULL);
 	return 0;
 }
@@ -393,9 +357,8 @@ static int keep(struct store *store, const char *database, int error)
 
 static int let_go(struct store *store, const struct victim *victim)
 {
-	const unsigned going = store->retention->n_going;
 	const char *database = victim->closed.database;
-	int r = is_open_here(store, database) || holds_its_own(store->retention, victim->closed.uid)
+	int r = is_open_here(store, database) || store->retention->going.database
 			? -EBUSY
 			: removal_check(store->retention->folder, database, victim->closed.uid);
 
@@ -406,7 +369,7 @@ static int let_go(struct store *store, const struct victim *victim)
 		return r;
 	FAULT_POINT("removal_begun");
 	begin(database, victim->closed.uid, false, store);
-	await(store, going, GOING_NS);
+	await(store, GOING_NS);
 	return 0;
 }
 
@@ -415,7 +378,6 @@ static int let_go(struct store *store, const struct victim *victim)
 static int remove_owned(struct store *store, uid_t uid, const struct index_owned *owned)
 {
 	struct retention *retention = store->retention;
-	const unsigned going = retention->n_going;
 	int r;
 
 	if (owned->is_open)
@@ -424,7 +386,7 @@ static int remove_owned(struct store *store, uid_t uid, const struct index_owned
 		return -EROFS;
 	if (is_open_here(store, owned->database))
 		return -EBUSY;
-	if (holds_its_own(retention, uid))
+	if (retention->going.database)
 		return -EALREADY;
 	r = removal_check(retention->folder, owned->database, uid);
 	if (r < 0 && r != -ENOENT)
@@ -433,17 +395,17 @@ static int remove_owned(struct store *store, uid_t uid, const struct index_owned
 	if (r < 0)
 		return r;
 	begin(owned->database, uid, false, store);
-	await(store, going, GOING_NS);
+	await(store, GOING_NS);
 	return retention_is_going(store, owned->database) ? -EINPROGRESS : 0;
 }
 
 /* -EDQUOT: with @database, its owner would keep more than it may. */
-static int check_share(struct store *store, uid_t uid, const char *database)
+static int check_share(struct store *store, const char *database)
 {
 	const uint64_t most = store->retention->limits.disk_bytes / KEPT_DISK_PART;
 	unsigned count = 0;
 	uint64_t bytes = 0;
-	int r = index_count_owned(store->index, subuids_owner(store->subuids, uid), &count, &bytes);
+	int r = index_count_owned(store->index, &count, &bytes);
 
 	if (r < 0)
 		return r;
@@ -456,7 +418,7 @@ static void say_marked(struct store *store, const char *database, uid_t uid, boo
 {
 	struct store_answer answer = {
 		.kind = STORE_MARKED,
-		.database = copy_text(database),
+		.database = text_copy(database),
 		.left = {.uid = uid},
 		.complete = is_kept,
 	};
@@ -471,7 +433,7 @@ static int keep_owned(struct store *store, uid_t uid, const struct index_owned *
 	if (owned->is_kept == is_kept)
 		return 0;
 	if (is_kept)
-		r = check_share(store, uid, owned->database);
+		r = check_share(store, owned->database);
 	if (r == 0)
 		r = index_keep_for_owner(store->index, owned->database, is_kept);
 	if (r == 0)
@@ -519,215 +481,50 @@ void retention_tell_kept(struct store *store)
 
 /* ---- tenants ------------------------------------------------------------------------------- */
 
-/* NULL: there is none, or, with @is_new, no memory for a new one. */
-static struct tenant *tenant_of(struct retention *retention, uid_t uid, bool is_new)
+/* Pages are assigned from the front, so the first free one ends the list. */
+static bool is_page(const struct retention *retention, const struct ledger_tenant *t)
 {
-	struct tenant *tenant;
-
-	HASH_FIND(hh, retention->tenants, &uid, sizeof(uid), tenant);
-	if (tenant || !is_new)
-		return tenant;
-	tenant = calloc(1, sizeof(*tenant));
-	if (tenant) {
-		tenant->uid = uid;
-		HASH_ADD(hh, retention->tenants, uid, sizeof(tenant->uid), tenant);
-	}
-	if (tenant && tenant->is_lost) {
-		free(tenant);
-		tenant = NULL;
-	}
-	retention->has_no_memory |= !tenant;
-	return tenant;
+	return t < retention->pages + retention->n_pages && atomic_load(&t->owner);
 }
 
-static void take_closed(uid_t uid, uint64_t bytes, unsigned count, void *data)
+static uint64_t size_of(const struct ledger_tenant *tenant)
 {
-	struct tenant *tenant = tenant_of(data, uid, true);
-
-	if (!tenant)
-		return;
-	tenant->closed_bytes = bytes;
-	tenant->closed = count;
-}
-
-static void add_open(struct store *store)
-{
-	for (const struct store_database *d = store->databases; d; d = d->next) {
-		struct tenant *tenant = d->owner == STORE_EVERYBODY
-						? NULL
-						: tenant_of(store->retention, d->owner, true);
-
-		if (tenant)
-			tenant->open_bytes += (uint64_t)storage_database_bytes(d->writer->path);
-	}
-}
-
-static void tell_accounts(struct store *store)
-{
-	struct quota_account *account, *next;
-
-	HASH_ITER (hh, store->quotas.accounts, account, next) {
-		const struct tenant *tenant = tenant_of(store->retention, account->uid, false);
-
-		account->closed_bytes = tenant ? tenant->closed_bytes : 0;
-		quota_weigh(account);
-	}
-}
-
-static uint64_t size_of(const struct tenant *tenant)
-{
-	return tenant->closed_bytes + tenant->open_bytes;
-}
-
-static int compare(const struct tenant *a, const struct tenant *b)
-{
-	return (size_of(a) < size_of(b)) - (size_of(a) > size_of(b));
-}
-
-static void take_neighbour(
-	void *data, uid_t uid, uint64_t closed_bytes, unsigned closed, uint64_t open_bytes)
-{
-	struct tenant *tenant = tenant_of(data, uid, true);
-
-	if (!tenant)
-		return;
-	tenant->is_other = true;
-	tenant->closed_bytes = closed_bytes;
-	tenant->closed = closed;
-	tenant->open_bytes = open_bytes;
-}
-
-static void meet_neighbours(struct store *store)
-{
-	const struct tenant *own;
-
-	if (!store->neighbours)
-		return;
-	own = tenant_of(store->retention, store->tenant, true);
-	if (own)
-		store->neighbours->tell(
-			store->neighbours->data, own->closed_bytes, own->closed, own->open_bytes);
-	store->neighbours->each(store->neighbours->data, take_neighbour, store->retention);
+	return atomic_load(&tenant->closed_bytes) + atomic_load(&tenant->open_bytes);
 }
 
 /* 1: not all files are weighed yet. */
-static int weigh_tenants(struct store *store)
+static int weigh(struct store *store)
 {
-	struct retention *retention = store->retention;
+	struct ledger_tenant *page = store->retention->page;
+	struct index_totals totals = {0};
+	uint64_t open_bytes = 0;
 	int r = index_weigh(store->index, bytes_of);
 
+	if (r == 0)
+		r = index_totals_read(store->index, &totals);
 	if (r != 0)
 		return r;
-	for (struct tenant *t = retention->tenants; t; t = t->hh.next)
-		t->closed_bytes = t->open_bytes = t->closed = 0;
-	retention->has_no_memory = false;
-	r = index_each_closed(store->index, take_closed, retention);
-	if (r < 0)
-		return r;
-	add_open(store);
-	meet_neighbours(store);
-	if (retention->has_no_memory)
-		return -ENOMEM;
-	tell_accounts(store);
-	HASH_SORT(retention->tenants, compare);
+	for (const struct store_database *d = store->databases; d; d = d->next)
+		open_bytes += bytes_of(d->writer->path);
+	atomic_store(&page->closed_bytes, totals.closed_bytes);
+	atomic_store(&page->closed, totals.closed);
+	atomic_store(&page->open_bytes, open_bytes);
+	store->account.closed_bytes = totals.closed_bytes;
+	quota_weigh(&store->account);
 	return 0;
 }
 
 void retention_tell_neighbours(struct store *store)
 {
-	if (!store->retention || !store->neighbours)
-		return;
-	while (weigh_tenants(store) == 1)
+	while (store->retention && weigh(store) == 1)
 		store_beat(store);
-}
-
-/* ---- reasons ------------------------------------------------------------------------------- */
-
-static int find_old(struct store *store, struct victim *victim)
-{
-	uint64_t keep_ns = store->retention->limits.keep_s * 1000000000u;
-	int r = keep_ns ? index_find_oldest(store->index, INDEX_ANY, &victim->closed) : 0;
-
-	if (r <= 0)
-		return r;
-	if (victim->closed.end_ns + keep_ns < clock_realtime_ns()) {
-		snprintf(victim->why, sizeof(victim->why), "closed more than %" PRIu64 " %s ago",
-			keep_ns / 1000000000u / (keep_ns % (DAY_S * 1000000000ull) ? 1 : DAY_S),
-			keep_ns % (DAY_S * 1000000000ull) ? "s" : "days");
-		return 1;
-	}
-	free(TAKE(victim->closed.database));
-	return 0;
-}
-
-/* The last closed session of a tenant is not removed for being too large: its quota admitted it. */
-static bool is_over_quota(const struct tenant *tenant, uint64_t most)
-{
-	if (tenant->open_bytes)
-		return size_of(tenant) > most - most / QUOTA_AHEAD_PART;
-	return size_of(tenant) > most && tenant->closed > 1;
-}
-
-/* @is_live: only tenants that store now and would have to stop; else only the others. */
-static int find_over_quota(struct store *store, bool is_live, struct victim *victim)
-{
-	const struct retention *retention = store->retention;
-	uint64_t most = retention->limits.disk_bytes;
-
-	for (const struct tenant *tenant = most ? retention->tenants : NULL; tenant;
-		tenant = tenant->hh.next) {
-		bool is_meant = !tenant->is_other && is_live == (tenant->open_bytes > 0);
-		int r = 0;
-
-		if (is_meant && is_over_quota(tenant, most))
-			r = index_find_oldest(store->index, tenant->uid, &victim->closed);
-
-		if (r == 0)
-			continue;
-		snprintf(victim->why, sizeof(victim->why),
-			"its owner had %" PRIu64 " MiB, of a quota of %" PRIu64,
-			size_of(tenant) / MIB, most / MIB);
-		return r;
-	}
-	return 0;
-}
-
-/* Those that their owner keeps have a limit of their own, and do not make others go. */
-static unsigned count_unkept(struct store *store, const struct tenant *tenant)
-{
-	unsigned kept = 0;
-	uint64_t bytes;
-
-	if (index_count_owned(store->index, tenant->uid, &kept, &bytes) < 0)
-		return 0;
-	return kept < tenant->closed ? tenant->closed - kept : 0;
-}
-
-/* Bounds the number of closed sessions of a tenant, however small they are. */
-static int find_too_many(struct store *store, struct victim *victim)
-{
-	uint64_t most = store->retention->limits.keep_sessions;
-
-	for (const struct tenant *t = most ? store->retention->tenants : NULL; t; t = t->hh.next) {
-		int r = t->closed > most && !t->is_other && count_unkept(store, t) > most
-				? index_find_oldest(store->index, t->uid, &victim->closed)
-				: 0;
-
-		if (r == 0)
-			continue;
-		snprintf(victim->why, sizeof(victim->why),
-			"its owner had %u closed sessions, of %" PRIu64 " that are kept", t->closed,
-			most);
-		return r;
-	}
-	return 0;
 }
 
 static uint64_t total_of(const struct retention *retention)
 {
 	uint64_t total = 0;
 
-	for (const struct tenant *t = retention->tenants; t; t = t->hh.next)
+	for (const struct ledger_tenant *t = retention->pages; is_page(retention, t); t++)
 		total += size_of(t);
 	return total;
 }
@@ -737,46 +534,101 @@ static uint64_t share_without(const struct retention *retention, uint64_t excess
 {
 	uint64_t total = total_of(retention), count = 0;
 
-	for (const struct tenant *t = retention->tenants; t; t = t->hh.next)
+	for (const struct ledger_tenant *t = retention->pages; is_page(retention, t); t++)
 		count += size_of(t) > 0;
 	return total > excess && count ? (total - excess) / count : 0;
 }
 
-/* Finds the oldest session of the tenant that has most, if that is more than its share. */
-static int find_of_greatest(
-	struct store *store, uint64_t excess, bool is_room, struct victim *victim)
+/* Of the other tenants that have closed sessions, the one with most. NULL: there is none. */
+static const struct ledger_tenant *find_greatest(const struct retention *retention)
 {
-	const struct retention *retention = store->retention;
-	uint64_t share = share_without(retention, excess);
+	const struct ledger_tenant *greatest = NULL;
 
-	for (const struct tenant *t = excess ? retention->tenants : NULL; t; t = t->hh.next) {
-		int r = 0;
-
-		if (size_of(t) > share && t->is_other && t->closed_bytes) {
-			store->neighbours->want_back(store->neighbours->data, t->uid, is_room);
-			return 0;
-		}
-		if (size_of(t) > share && !t->is_other)
-			r = index_find_oldest(store->index, t->uid, &victim->closed);
-		if (r != 0)
-			return r;
-	}
-	return 0;
+	for (const struct ledger_tenant *t = retention->pages; is_page(retention, t); t++)
+		if (t != retention->page && atomic_load(&t->closed_bytes) &&
+			(!greatest || size_of(t) > size_of(greatest)))
+			greatest = t;
+	return greatest;
 }
 
-static int find_too_much(struct store *store, struct victim *victim)
+/*
+ * True if we have most, and more than our share, and can give something back. Otherwise asks the
+ * tenant that has most. The store asks at most once a second; if the channel is full, it asks again
+ * a second later.
+ */
+static bool must_give_back(
+	const struct store *store, uint64_t excess, bool is_room, bool has_closed)
 {
 	const struct retention *retention = store->retention;
-	uint64_t most = retention->limits.keep_bytes, total = total_of(retention);
-	int r;
+	const struct ledger_tenant *other = find_greatest(retention);
+	uint64_t share = share_without(retention, excess);
+	uint64_t own = has_closed ? size_of(retention->page) : 0;
+	struct channel_message message = {.kind = CHANNEL_GIVE_BACK, .number = is_room};
 
-	if (!most || total <= most)
-		return 0;
-	r = find_of_greatest(store, total - most, false, victim);
-	snprintf(victim->why, sizeof(victim->why),
+	if (own > share && (!other || own >= size_of(other)))
+		return true;
+	if (!other || size_of(other) <= share)
+		return false;
+	message.owner = atomic_load(&other->owner) - 1;
+	(void)channel_send(store->seat->channel, &message, -1);
+	return false;
+}
+
+/* ---- reasons ------------------------------------------------------------------------------- */
+
+static bool is_too_old(
+	const struct retention *retention, const struct index_closed *closed, char why[WHY_BYTES])
+{
+	uint64_t keep_ns = retention->limits.keep_s * 1000000000u;
+	bool is_days = keep_ns % (DAY_S * 1000000000ull) == 0;
+
+	if (!keep_ns || closed->end_ns + keep_ns >= clock_realtime_ns())
+		return false;
+	snprintf(why, WHY_BYTES, "closed more than %" PRIu64 " %s ago",
+		keep_ns / 1000000000u / (is_days ? DAY_S : 1), is_days ? "days" : "s");
+	return true;
+}
+
+/* The last closed session of a tenant is not removed for being too large: its quota admitted it. */
+static bool is_over_quota(const struct retention *retention, char why[WHY_BYTES])
+{
+	uint64_t most = retention->limits.disk_bytes, size = size_of(retention->page);
+	bool is_over = size > most && atomic_load(&retention->page->closed) > 1;
+
+	if (atomic_load(&retention->page->open_bytes))
+		is_over = size > most - most / QUOTA_AHEAD_PART;
+	if (!most || !is_over)
+		return false;
+	snprintf(why, WHY_BYTES, "its owner had %" PRIu64 " MiB, of a quota of %" PRIu64,
+		size / MIB, most / MIB);
+	return true;
+}
+
+/* Bounds the number of closed sessions of a tenant, however small they are. Those that their owner
+ * keeps have a limit of their own, and do not make others go. */
+static bool are_too_many(struct store *store, char why[WHY_BYTES])
+{
+	uint64_t most = store->retention->limits.keep_sessions, bytes;
+	unsigned closed = atomic_load(&store->retention->page->closed), kept = 0;
+
+	if (!most || closed <= most || index_count_owned(store->index, &kept, &bytes) < 0 ||
+		closed - kept <= most)
+		return false;
+	snprintf(why, WHY_BYTES, "its owner had %u closed sessions, of %" PRIu64 " that are kept",
+		closed, most);
+	return true;
+}
+
+static bool is_too_much(const struct store *store, bool has_closed, char why[WHY_BYTES])
+{
+	uint64_t most = store->retention->limits.keep_bytes, total = total_of(store->retention);
+
+	if (!most || total <= most || !must_give_back(store, total - most, false, has_closed))
+		return false;
+	snprintf(why, WHY_BYTES,
 		"the store had %" PRIu64 " MiB, of %" PRIu64 ", its owner most of all", total / MIB,
 		most / MIB);
-	return r;
+	return true;
 }
 
 /* True if records need room now, or will in a moment. */
@@ -801,35 +653,50 @@ static uint64_t missing_room(const struct store *store, uint64_t *ret_least)
 	return left < wanted ? (uint64_t)(wanted - left) : 0;
 }
 
-/* Sums up what find_of_greatest() would remove step by step. */
+/* Sums up what all tenants would remove step by step. */
 static int can_give(struct store *store, uint64_t excess, uint64_t *ret)
 {
 	uint64_t share = share_without(store->retention, excess), kept = 0, all = 0;
 	int r = index_kept_bytes(store->index, &kept);
 
-	for (const struct tenant *t = store->retention->tenants; t; t = t->hh.next) {
+	for (const struct ledger_tenant *t = store->retention->pages; is_page(store->retention, t);
+		t++) {
 		uint64_t above = size_of(t) > share ? size_of(t) - share : 0;
+		uint64_t closed_bytes = atomic_load(&t->closed_bytes);
 
-		all += above < t->closed_bytes ? above : t->closed_bytes;
+		all += above < closed_bytes ? above : closed_bytes;
 	}
 	*ret = all > kept ? all - kept : 0;
 	return r;
 }
 
-static int find_for_room(struct store *store, struct victim *victim)
+/* As find_reason(). */
+static int lacks_room(struct store *store, bool has_closed, char why[WHY_BYTES])
 {
 	uint64_t least, missing = missing_room(store, &least), given = 0;
 	int r = least ? can_give(store, missing, &given) : 0;
 
 	/* If other programs fill the disk, removing everything would not help: then nothing is
 	 * removed. */
-	if (r < 0 || given < least)
+	if (r < 0 || given < least || !missing || !must_give_back(store, missing, true, has_closed))
 		return r;
-	r = find_of_greatest(store, missing, true, victim);
-	snprintf(victim->why, sizeof(victim->why),
+	snprintf(why, WHY_BYTES,
 		"the disk had less than %" PRIu64 " MiB to spare, its owner most of all",
 		store->retention->keep_free_bytes / MIB);
-	return r;
+	return 1;
+}
+
+/* 1: why @oldest has to go is in @why; 0: it may stay, or there is none (NULL); database_errno().
+ */
+static int find_reason(struct store *store, const struct index_closed *oldest, char why[WHY_BYTES])
+{
+	if (oldest &&
+		(is_over_quota(store->retention, why) ||
+			is_too_old(store->retention, oldest, why) || are_too_many(store, why)))
+		return 1;
+	if (is_too_much(store, oldest != NULL, why))
+		return 1;
+	return lacks_room(store, oldest != NULL, why);
 }
 
 /* ---- times --------------------------------------------------------------------------------- */
@@ -879,7 +746,7 @@ uint64_t retention_next_ns(const struct store *store)
 	if (!retention)
 		return UINT64_MAX;
 	next_ns = due_ns(store);
-	if (retention->n_going && next_ns > clock_monotonic_ns() + ROOM_CHECK_NS)
+	if (retention->going.database && next_ns > clock_monotonic_ns() + ROOM_CHECK_NS)
 		next_ns = clock_monotonic_ns() + ROOM_CHECK_NS;
 	return next_ns;
 }
@@ -913,27 +780,19 @@ void retention_step(struct store *store)
 
 	store_beat(store);
 	if (store->retention)
-		end_some(store);
+		end_going(store);
 	if (!store->retention || clock_monotonic_ns() < due_ns(store))
 		return;
 	if ((!store->retention->is_settled && settle(store) < 0) || !is_due(store))
 		return;
-	r = weigh_tenants(store);
+	r = weigh(store);
 	store->retention->is_going_on = r == 1;
 	if (r == 1)
 		return;
 	if (r == 0)
-		r = find_over_quota(store, true, &victim);
-	if (r == 0)
-		r = find_old(store, &victim);
-	if (r == 0)
-		r = find_over_quota(store, false, &victim);
-	if (r == 0)
-		r = find_too_many(store, &victim);
-	if (r == 0)
-		r = find_too_much(store, &victim);
-	if (r == 0)
-		r = find_for_room(store, &victim);
+		r = index_find_oldest(store->index, &victim.closed);
+	if (r >= 0)
+		r = find_reason(store, r == 1 ? &victim.closed : NULL, victim.why);
 	if (r == 1) {
 		r = let_go(store, &victim);
 		r = r < 0 ? r : 1;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Removes closed sessions: if they are too old, if their tenant has more than it may, if the store
+ * Removes closed sessions: if they are too old, if the tenant has more than it may, if the store
  * has, or if sessions that store now find too little room on the disk and a removal makes enough of
- * it. Sessions are removed whole, oldest first, from the tenant that has most. A tenant that has
+ * it. Sessions are removed whole, oldest first. For others, the tenant that has most gives back: the
+ * stores of a service see in the ledger what each tenant has, and ask that one. A tenant that has
  * less than an equal share of what may be kept loses nothing to others. A step costs time by the
  * number of tenants, not by the length of their history. Sessions that are open or being read are
- * never removed, nor those that their owner keeps, nor files that are not ours. One removal starts
- * at a time, between other work of the store. A user that delays a removal (removal.h) is left out
- * until it ends. Store thread.
+ * never removed, nor those that their owner keeps, nor files that are not ours. One removal runs at
+ * a time, between other work of the store. A user that delays one (removal.h) delays the later ones
+ * of its own. Store thread.
  */
 #include <stdbool.h>
 #include <stdint.h>

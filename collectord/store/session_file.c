@@ -6,7 +6,6 @@
 
 #include "collectord/db/damaged_file.h"
 #include "collectord/store/internal.h"
-#include "proto/base/clock.h"
 #include "proto/base/limits.h"
 
 bool session_file_may_renew(const struct store *store, const char *path)
@@ -14,23 +13,7 @@ bool session_file_may_renew(const struct store *store, const char *path)
 	return store->index || aside_is_ours(path);
 }
 
-/*
- * A process that may read a file may lock it, and the store thread waits while it opens the file.
- * In the service there is a limit for all files together, however many they are.
- */
-const struct database_patience *session_file_patience(struct store *store)
-{
-	uint64_t now_ns = clock_monotonic_ns();
-
-	if (!store->patience_ns || now_ns - store->patience_ns >= STORE_BUSY_ALL_NS) {
-		store->patience_ns = now_ns;
-		store->patience_us = STORE_BUSY_ALL_MS * 1000u;
-	}
-	store->patience.left_us = store->index ? &store->patience_us : NULL;
-	return &store->patience;
-}
-
-const char *session_file_explain(int r)
+const char *store_explain(int r)
 {
 	static_assert(STORE_RESERVE_BYTES == 16u << 20, "what is said of a full disk");
 

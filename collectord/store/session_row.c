@@ -14,6 +14,7 @@
 #include "collectord/store/internal.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
+#include "proto/base/format.h"
 
 /* Bytes of a name that are kept, so that a suffix still fits into a file name. */
 #define NAME_STEM_BYTES 100
@@ -125,18 +126,17 @@ int session_row_take_name(struct store_session *session, const char *first, int 
 	time_t now_s = (time_t)(now_ns / 1000000000u);
 	char when[32], *name;
 	struct tm tm;
-	int r;
 
 	if (n == 1)
-		r = asprintf(&name, "%s", first);
+		name = strdup(first);
 	else if (n <= SESSION_ROW_NAMES_NUMBERED)
-		r = asprintf(&name, "%.*s-%d", NAME_STEM_BYTES, first, n);
+		name = format_new("%.*s-%d", NAME_STEM_BYTES, first, n);
 	else if (gmtime_r(&now_s, &tm) && strftime(when, sizeof(when), "%Y%m%dT%H%M%S", &tm))
-		r = asprintf(&name, "%.*s-%s.%09u", NAME_STEM_BYTES, first, when,
+		name = format_new("%.*s-%s.%09u", NAME_STEM_BYTES, first, when,
 			(unsigned)(now_ns % 1000000000u));
 	else
 		return -EOVERFLOW;
-	if (r < 0)
+	if (!name)
 		return -ENOMEM;
 	free(session->name);
 	session->name = name;
@@ -203,8 +203,7 @@ int session_row_put_controls(struct writer *writer, int64_t session_id, const ch
 		return database_run(drop);
 	}
 	session_row_boot_id(boot_id);
-	if (asprintf(&value, "%s\n%s", boot_id, text) < 0)
-		value = NULL;
+	value = format_new("%s\n%s", boot_id, text);
 	return value ? writer_put_meta(writer, key, value) : -ENOMEM;
 }
 

@@ -4,6 +4,7 @@
 
 #include "collectord/store/internal.h"
 #include "collectord/store/retention.h"
+#include "proto/base/list.h"
 
 static void free_process(struct store_process *p)
 {
@@ -15,12 +16,8 @@ static void free_process(struct store_process *p)
 
 static void free_processes(struct store_process *p)
 {
-	while (p) {
-		struct store_process *next = p->next;
-
-		free_process(p);
-		p = next;
-	}
+	while (p)
+		free_process(LIST_POP(p));
 }
 
 void destroy_session(struct store_session *session)
@@ -65,11 +62,8 @@ void session_join(struct store_session *session, struct store_database *database
 void session_leave(struct store_session *session)
 {
 	struct store_database *database = session->database;
-	struct store_session **at = &database->first_session;
 
-	while (*at != session)
-		at = &(*at)->sibling;
-	*at = session->sibling;
+	LIST_REMOVE(database->first_session, session, sibling);
 	database->sessions--;
 	session->database = NULL;
 }

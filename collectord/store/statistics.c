@@ -65,13 +65,11 @@ void stat_fill_process(struct store_process *p)
 static uint32_t count_processes(const struct store_session *session, struct writer *writer)
 {
 	sqlite3_stmt *count = writer->statements.at[ST_PROCESS_COUNT];
-	uint32_t processes = 0;
+	int64_t processes = 0;
 
 	sqlite3_bind_int64(count, 1, session->id);
-	if (sqlite3_step(count) == SQLITE_ROW)
-		processes = (uint32_t)sqlite3_column_int64(count, 0);
-	sqlite3_reset(count);
-	return processes;
+	(void)database_read(count, &processes);
+	return (uint32_t)processes;
 }
 
 int stat_fill_session(struct store_session *session, bool now)
@@ -135,8 +133,7 @@ void store_process_stat(const struct store_process *process, struct store_proces
 	pthread_mutex_unlock(lock);
 }
 
-bool store_process_rank(
-	const struct store_process *process, bool *ret_has_rank, uint32_t *ret_rank)
+bool store_process_rank(const struct store_process *process, bool *ret_has_rank, uint32_t *ret_rank)
 {
 	pthread_mutex_t *lock = &process->session->store->lock;
 	bool is_open;

@@ -32,35 +32,11 @@ struct store_process;
 
 /* ---- the thread ------------------------------------------------------------------------ */
 
+struct seat;
 struct subuids;
 
 /* For store_flush() and store_look(): the sessions of all users. */
 #define STORE_EVERYBODY ((uid_t)-1)
-
-/*
- * The stores of other tenants on the same disk, each of which looks after its own databases. These
- * functions tell what each has, and which has to give something back. The store thread calls them;
- * none of them waits.
- */
-struct store_neighbours {
-	void *data;
-	uint64_t since_realtime_ns; /* sessions closed since then are answered: STORE_LEFT_CLOSED */
-	int reserve;  /* of store_open_reserve(), given up if the disk is full; -1: its own */
-	uid_t tenant; /* whose databases are ours, as store_config.subuids counts */
-	/* Tells what our databases take: closed sessions, their number, and open ones. */
-	void (*tell)(void *data, uint64_t closed_bytes, unsigned closed, uint64_t open_bytes);
-	/* Calls @take with each of the others. */
-	void (*each)(void *data,
-		void (*take)(void *to, uid_t tenant, uint64_t closed_bytes, unsigned closed,
-			uint64_t open_bytes),
-		void *to);
-	/* @tenant has most, and has to remove sessions. @is_room: sessions that store now need the
-	 * room. */
-	void (*want_back)(void *data, uid_t tenant, bool is_room);
-	/* Our index has changed for @database, whose path is relative to its folder; NULL: for any
-	 * database. */
-	void (*indexed)(void *data, const char *database);
-};
 
 /* What may change while the store runs. */
 struct store_limits {
@@ -80,7 +56,11 @@ struct store_config {
 	struct quota_limits limits;
 	/* Maps a uid to the one that it counts as; NULL: to itself. Outlives the store. */
 	const struct subuids *subuids;
-	const struct store_neighbours *neighbours; /* NULL: there are none; outlives the store */
+	/*
+	 * Of a worker: the tenant whose databases are ours, and the other ones on the same disk,
+	 * whose stores look after their own. NULL: there are none. Outlives the store.
+	 */
+	const struct seat *seat;
 };
 
 /* Opens the reserve that all stores of a folder share; the caller closes it. -1: there is none. */
@@ -89,7 +69,7 @@ int store_open_reserve(const char *folder);
 /* True if the index @path, which no store has open, names a session or cannot be read. */
 bool store_has_sessions(const char *index_path);
 
-/* Returns what an error of the store means, as text for users. */
+/* Returns what an error of the store, or of a file, means, as a static text for users. */
 const char *store_explain(int error);
 
 /*

@@ -22,12 +22,12 @@
 #include "collectord/service/config.h"
 #include "collectord/service/container.h"
 #include "collectord/service/listen.h"
-#include "collectord/service/log.h"
 #include "collectord/supervisor/internal.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
 #include "proto/base/subordinate_uids.h"
+#include "proto/base/list.h"
 
 /* A connection, with what the kernel told of its peer. */
 struct arrival {
@@ -183,8 +183,7 @@ static void ask_for(struct acceptor_self *a, struct door *door)
 {
 	struct channel_message message = {.kind = CHANNEL_WANT_DOOR, .owner = door->owner};
 
-	close_p(&door->fd);
-	door->fd = -1;
+	close_fd(&door->fd);
 	strcpy(message.name, door->container);
 	send_message(a, &message);
 }
@@ -245,11 +244,7 @@ static void put(struct acceptor_self *a, struct door *door, const struct arrival
 /* Removes the door and refuses the connections that wait for it. */
 static void shut(struct acceptor_self *a, struct door *door)
 {
-	struct door **at = &a->doors;
-
-	while (*at != door)
-		at = &(*at)->next;
-	*at = door->next;
+	LIST_REMOVE(a->doors, door, next);
 	for (; door->count; door->count--) {
 		refuse(a, door->pending[door->first].fd);
 		door->first = (door->first + 1) % PENDING_MAX;
@@ -400,8 +395,7 @@ static void hear(struct acceptor_self *a)
 			shut(a, door);
 		else if (message.kind == CHANNEL_ACCEPT || message.kind == CHANNEL_FORGET)
 			look_for(a, &message);
-		close_p(&fd);
-		fd = -1;
+		close_fd(&fd);
 	}
 	if (r == 0)
 		_exit(EXIT_SUCCESS);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -94,8 +92,7 @@ uint64_t acceptors_tell(struct supervisor *s, const struct channel_message *mess
 /* Does not wait for its end: its place is free when the process has ended. */
 static void replace(struct supervisor *s, struct acceptor *acceptor)
 {
-	close_p(&acceptor->channel);
-	acceptor->channel = -1;
+	close_fd(&acceptor->channel);
 	acceptor->hangs = true;
 	acceptors_start(s);
 	workers_forget_acceptor(s, (unsigned)(acceptor - s->acceptors));
@@ -107,8 +104,7 @@ void acceptors_hear(struct supervisor *s, struct acceptor *acceptor)
 	int fd = -1, r;
 
 	while ((r = channel_receive(acceptor->channel, &message, &fd)) > 0) {
-		close_p(&fd);
-		fd = -1;
+		close_fd(&fd);
 		if (message.kind == CHANNEL_WANT_DOOR)
 			workers_want_door(s, acceptor, &message);
 		else if (message.kind == CHANNEL_CLOSING)

@@ -19,6 +19,7 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 #include "proto/wire/msg.h"
+#include "proto/base/format.h"
 
 /* Room for the remaining, short fields of a reply; tag and length of a field. */
 #define SPARE_BYTES 4096u
@@ -31,7 +32,7 @@
 #define SEND_MS	    1000
 
 struct answer {
-	const char *store; /* absolute, with a slash at its end */
+	const char *store;		    /* absolute, with a slash at its end */
 	ProtobufCBinaryData kept[KEPT_MAX]; /* their texts are owned */
 	size_t n_kept;
 	Rtl__SessionInfo *infos[CLOSED_MAX + SESSIONS_REMOVED_MAX];
@@ -76,10 +77,9 @@ static void fill_container(Rtl__SessionInfo *info, const char *store, const char
 	number = strtoul(database + bytes, NULL, 10);
 	if (number > UINT32_MAX || !container_is_tenant((uid_t)number))
 		return;
-	if (asprintf(&folder, "%s%lu", store, number) < 0) {
-		folder = NULL;
+	folder = format_new("%s%lu", store, number);
+	if (!folder)
 		return;
-	}
 	container_owner(folder, ret);
 	if (!ret[0])
 		snprintf(ret, CONTAINER_NAME_BYTES, "%lu", number);
@@ -93,12 +93,9 @@ static void fill(Rtl__SessionInfo *info, const struct answer *answer,
 	fill_container(info, answer->store, entry->database, container);
 	msg_set_bytes(&info->has_session, &info->session, entry->name);
 	msg_set_bytes(&info->has_job, &info->job, entry->job);
-	info->has_uid = true;
-	info->uid = entry->uid;
-	info->has_start_realtime_ns = true;
-	info->start_realtime_ns = entry->start_realtime_ns;
-	info->has_closed = true;
-	info->closed = true;
+	MSG_SET(info, uid, entry->uid);
+	MSG_SET(info, start_realtime_ns, entry->start_realtime_ns);
+	MSG_SET(info, closed, true);
 }
 
 static void add_closed(const struct index_entry *entry, void *data)
@@ -119,12 +116,9 @@ static void add_removed(const struct index_removed *removed, void *data)
 	Rtl__SessionInfo info;
 
 	fill(&info, data, &removed->session, container);
-	info.has_stored = true;
-	info.stored = removed->session.stored;
-	info.has_database_bytes = true;
-	info.database_bytes = removed->session.bytes;
-	info.has_removed_realtime_ns = true;
-	info.removed_realtime_ns = removed->removed_ns;
+	MSG_SET(&info, stored, removed->session.stored);
+	MSG_SET(&info, database_bytes, removed->session.bytes);
+	MSG_SET(&info, removed_realtime_ns, removed->removed_ns);
 	msg_set_bytes(&info.has_removed_why, &info.removed_why, removed->why);
 	add(data, &info);
 }

@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -22,6 +21,7 @@
 #include "collectord/supervisor/internal.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
+#include "proto/base/format.h"
 
 /*
  * Interval at which a failed copy is retried, and the number and interval of the last tries when
@@ -93,10 +93,8 @@ static bool claim_vacant(const struct index_writer *w, uid_t owner, struct claim
 
 	if (!container_is_tenant(owner))
 		return false;
-	if (asprintf(&folder, "%s%u", store, (unsigned)owner) < 0)
-		folder = NULL;
-	if (asprintf(&lock, "%s.lock-%u", store, (unsigned)owner) < 0)
-		lock = NULL;
+	folder = format_new("%s%u", store, (unsigned)owner);
+	lock = format_new("%s.lock-%u", store, (unsigned)owner);
 	/* The folder is there while a worker may have something, so the lock is mostly not asked
 	 * for. */
 	return folder && lock && access(folder, F_OK) < 0 && errno == ENOENT &&
@@ -129,8 +127,7 @@ static void hear(struct index_writer *w)
 		if (r == 1 && message.kind == CHANNEL_QUESTION && fd >= 0)
 			index_answer(node_index_rows(w->node), node_index_folder(w->node),
 				message.number, fd);
-		close_p(&fd);
-		fd = -1;
+		close_fd(&fd);
 		if (r == 0) {
 			w->is_over = true;
 			return;

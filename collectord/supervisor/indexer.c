@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -85,8 +84,7 @@ bool indexer_ended(struct supervisor *s, pid_t pid, int status)
 	if (WIFSIGNALED(status))
 		log_warning("the process that writes index.db was killed by signal %d: %s",
 			WTERMSIG(status), strsignal(WTERMSIG(status)));
-	close_p(&s->indexer.channel);
-	s->indexer.channel = -1;
+	close_fd(&s->indexer.channel);
 	s->indexer.pid = 0;
 	indexer_start(s);
 	return true;
@@ -95,14 +93,12 @@ bool indexer_ended(struct supervisor *s, pid_t pid, int status)
 void indexer_stop(struct supervisor *s)
 {
 	indexer_retry(s);
-	close_p(&s->indexer.channel);
-	s->indexer.channel = -1;
+	close_fd(&s->indexer.channel);
 }
 
 void indexer_kill(struct supervisor *s)
 {
 	if (s->indexer.pid)
 		(void)kill(s->indexer.pid, SIGKILL);
-	close_p(&s->indexer.channel);
-	s->indexer.channel = -1;
+	close_fd(&s->indexer.channel);
 }

@@ -89,7 +89,7 @@ struct supervisor {
 	supervisor_work work;
 	int reserve; /* passed to each worker; -1: none */
 	uint64_t since_realtime_ns;
-	struct ledger *ledger;
+	struct ledger_pages *ledger;
 	int signal_fd;
 	struct worker *workers;
 	unsigned n_workers;	   /* that have a process */

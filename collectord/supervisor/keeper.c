@@ -10,10 +10,8 @@
 #include <unistd.h>
 
 #include "collectord/service/listen.h"
-#include "collectord/service/log.h"
 #include "collectord/service/notify.h"
 #include "collectord/supervisor/internal.h"
-#include "proto/base/limits.h"
 
 static struct kept **find(struct worker *worker, const char *name)
 {

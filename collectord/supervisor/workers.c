@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,7 +19,6 @@
 #include "collectord/supervisor/internal.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
-#include "proto/base/limits.h"
 #include "proto/base/subordinate_uids.h"
 
 static bool is_running(const struct worker *worker)
@@ -563,8 +561,7 @@ static void take_message(
 /* Closes the channel of the worker, which commits its open sessions before it ends. */
 static void shut(struct worker *worker)
 {
-	close_p(&worker->channel);
-	worker->channel = -1;
+	close_fd(&worker->channel);
 	worker->is_settling = false;
 	worker->round = worker->waits = 0;
 }

@@ -36,3 +36,10 @@ static inline void close_p(const int *fd)
 		close(*fd);
 	errno = saved;
 }
+
+/* Closes *@fd, if it is open, and forgets it. */
+static inline void close_fd(int *fd)
+{
+	close_p(fd);
+	*fd = -1;
+}

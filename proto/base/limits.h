@@ -189,10 +189,6 @@
 #define COMMIT_ROWS_MAX		      65536u
 #define COMMIT_MS_MAX		      50u
 
-/* Records drained from the recorder of a process that ended before another process has its turn: as
- * many as a frame may hold, some 5 ms where each record has a shape of its own. */
-#define DRAIN_SLICE_RECORDS 1024u
-
 /* Reserve file, deleted when the disk is full so that open transactions can be committed: it holds
  * two transactions of 65536 rows, in the WAL and in the database, and the counters of 1024 queues.
  */
@@ -270,9 +266,9 @@
 
 /* The WAL is checkpointed at 32 MiB at the latest and truncated to 64 MiB. On a quick disk it is
  * checkpointed from WAL_STEP_BYTES on, or from an eighth of all that it has held
- * (collectord/db/rows/checkpoint.h): a smaller step is not worth its three waits for the disk. Only a
- * reader that keeps its snapshot makes the WAL grow past that. The collector reports it and goes on
- * while there is space, because records must not be lost to a reader; then it acts as on a full
+ * (collectord/db/rows/checkpoint.h): a smaller step is not worth its three waits for the disk. Only
+ * a reader that keeps its snapshot makes the WAL grow past that. The collector reports it and goes
+ * on while there is space, because records must not be lost to a reader; then it acts as on a full
  * disk. */
 #define WAL_STEP_BYTES	     (1u << 20)
 #define WAL_CHECKPOINT_BYTES (32u << 20)

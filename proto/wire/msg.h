@@ -51,3 +51,10 @@ char *msg_string(int has, const ProtobufCBinaryData *field, size_t max);
 
 /* Point @field at @text (borrowed); sets *has. NULL: absent. */
 void msg_set_bytes(protobuf_c_boolean *has, ProtobufCBinaryData *field, const char *text);
+
+/* Sets an optional number of a message. */
+#define MSG_SET(message, field, value)                                                             \
+	do {                                                                                       \
+		(message)->has_##field = true;                                                     \
+		(message)->field = (value);                                                        \
+	} while (0)

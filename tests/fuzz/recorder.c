@@ -161,15 +161,7 @@ static void change(struct hand_recorder *r, struct tape *tape)
 
 static void drain_all(bool is_alive)
 {
-	struct drain *drain = NULL;
-	int r;
-
-	FUZZ_MUST(drain_new(bench.writer, bench.process, memfd, is_alive, &drain) == 0);
-	do
-		r = drain_go_on(drain);
-	while (r == DRAIN_MORE);
-	FUZZ_MUST(r == 0);
-	drain_free(drain);
+	FUZZ_MUST(drain_recorder(bench.writer, bench.process, memfd, is_alive) == 0);
 }
 
 /*

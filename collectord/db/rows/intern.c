@@ -275,14 +275,13 @@ static int load_shapes(struct intern *intern)
  * near half the greatest id. */
 static int load_last_shape(struct intern *intern)
 {
-	sqlite3_stmt *last = intern->statements->at[ST_SHAPE_LAST];
-	int step = sqlite3_step(last);
+	int r;
 
-	intern->last_shape = step == SQLITE_ROW ? sqlite3_column_int64(last, 0) : 0;
-	sqlite3_reset(last);
+	intern->last_shape = 0;
+	r = database_read(intern->statements->at[ST_SHAPE_LAST], &intern->last_shape);
 	if (intern->last_shape < 0 || intern->last_shape > FEED_SHAPE_ID_MAX / 2)
 		return -EUCLEAN;
-	return database_errno(step);
+	return r < 0 ? r : 0;
 }
 
 int intern_load(struct intern *intern)

@@ -1,71 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "collectord/db/rows/quota.h"
 
-#include <stdlib.h>
-
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
 
 #define DAY_NS (86400u * 1000000000ull)
 
-void quotas_init(struct quotas *quotas, const struct quota_limits *limits)
+void quota_limit(struct quota_account *account, const struct quota_limits *limits)
 {
-	*quotas = (struct quotas){.limits = *limits};
-	if (!quotas->limits.burst_s)
-		quotas->limits.burst_s = 1;
-}
-
-static void fill_up(struct quota_account *account)
-{
-	const struct quota_limits *limits = account->limits;
-
-	account->records = (double)(limits->records_per_s * limits->burst_s);
-	account->bytes = (double)(limits->bytes_per_s * limits->burst_s);
+	account->limits = *limits;
+	if (!account->limits.burst_s)
+		account->limits.burst_s = 1;
+	account->records = (double)(limits->records_per_s * account->limits.burst_s);
+	account->bytes = (double)(limits->bytes_per_s * account->limits.burst_s);
 	account->filled_ns = clock_monotonic_ns();
-}
-
-void quotas_limit(struct quotas *quotas, const struct quota_limits *limits)
-{
-	struct quota_account *account, *next;
-
-	quotas->limits = *limits;
-	if (!quotas->limits.burst_s)
-		quotas->limits.burst_s = 1;
-	HASH_ITER (hh, quotas->accounts, account, next) {
-		fill_up(account);
-		quota_weigh(account);
-	}
-}
-
-void quotas_done(struct quotas *quotas)
-{
-	struct quota_account *account, *next;
-
-	HASH_ITER (hh, quotas->accounts, account, next) {
-		HASH_DEL(quotas->accounts, account);
-		free(account);
-	}
-}
-
-struct quota_account *quotas_account(struct quotas *quotas, uid_t uid)
-{
-	struct quota_account *account;
-
-	HASH_FIND(hh, quotas->accounts, &uid, sizeof(uid), account);
-	if (account)
-		return account;
-	account = calloc(1, sizeof(*account));
-	if (!account)
-		return NULL;
-	account->uid = uid;
-	account->limits = &quotas->limits;
-	fill_up(account);
-	HASH_ADD(hh, quotas->accounts, uid, sizeof(account->uid), account);
-	if (account->is_lost) {
-		free(account);
-		return NULL;
-	}
-	return account;
+	quota_weigh(account);
 }
 
 static void add(double *bucket, double more, uint64_t per_s, uint64_t burst_s)
@@ -79,7 +28,7 @@ static void add(double *bucket, double more, uint64_t per_s, uint64_t burst_s)
 
 static void fill(struct quota_account *account)
 {
-	const struct quota_limits *limits = account->limits;
+	const struct quota_limits *limits = &account->limits;
 	uint64_t now_ns = clock_monotonic_ns();
 	double seconds = (double)(now_ns - account->filled_ns) / 1e9;
 
@@ -96,9 +45,9 @@ static enum quota_why refuse(struct quota_account *account, double records, doub
 	fill(account);
 	if (account->is_over_disk)
 		return QUOTA_DISK;
-	if (account->limits->records_per_s && account->records < records)
+	if (account->limits.records_per_s && account->records < records)
 		return QUOTA_RECORDS;
-	if (account->limits->bytes_per_s && account->bytes < bytes)
+	if (account->limits.bytes_per_s && account->bytes < bytes)
 		return QUOTA_BYTES;
 	return QUOTA_WITHIN;
 }
@@ -161,7 +110,7 @@ void quota_rollback(struct quota *quota)
 
 bool quota_has_memory(const struct quota_account *account, uint64_t bytes, enum quota_memory what)
 {
-	uint64_t most = account ? account->limits->memory_bytes : 0;
+	uint64_t most = account ? account->limits.memory_bytes : 0;
 	uint64_t part = what == QUOTA_CACHE ? most / 4 : what == QUOTA_NAMES ? most / 2 : most;
 
 	return !most || account->memory_bytes + bytes <= part;
@@ -183,14 +132,14 @@ bool quota_take_name(struct quota *quota, unsigned parts)
 	struct quota_account *account = quota->account;
 	uint64_t now_ns;
 
-	if (!account || !account->limits->names_per_day)
+	if (!account || !account->limits.names_per_day)
 		return true;
 	now_ns = clock_monotonic_ns();
 	if (now_ns >= account->day_ns) {
 		account->day_ns = now_ns + DAY_NS;
 		account->names = 0;
 	}
-	if (account->names + parts > account->limits->names_per_day)
+	if (account->names + parts > account->limits.names_per_day)
 		return false;
 	account->names += parts;
 	quota->open.names += parts;
@@ -199,7 +148,7 @@ bool quota_take_name(struct quota *quota, unsigned parts)
 
 void quota_weigh(struct quota_account *account)
 {
-	uint64_t most = account->limits->disk_bytes;
+	uint64_t most = account->limits.disk_bytes;
 	uint64_t used = account->open_bytes + account->closed_bytes;
 
 	account->is_near_disk = most && used > most - most / QUOTA_AHEAD_PART;

@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Limits what a tenant may store, counted per uid: records and bytes a second, from token buckets
- * that fill with time, and bytes on the disk. A frame is granted whole, or dropped whole and
- * counted (dropped_quota). A rollback gives back what its transaction took, because its frames come
- * again. Store thread.
+ * Limits what a tenant, whose databases are all of a store, may have: records and bytes a second,
+ * from token buckets that fill with time, and bytes on the disk. A frame is granted whole, or
+ * dropped whole and counted (dropped_quota). A rollback gives back what its transaction took,
+ * because its frames come again. Store thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
-
-#include "collectord/db/hash.h"
 
 /* What tenants may store, and for how long it is kept. 0: no limit. */
 struct quota_limits {
-	/* Limits for one uid together with its subordinate uids; see below. */
+	/* Limits of the tenant; see below. */
 	uint64_t records_per_s;
 	uint64_t bytes_per_s;  /* of frames */
 	uint64_t burst_s;      /* the seconds that both buckets hold; 0: one */
@@ -28,12 +25,9 @@ struct quota_limits {
 	uint64_t keep_sessions; /* closed ones, of one uid */
 };
 
-/* The account of one uid, over all its databases. */
+/* The account of a tenant, over all its databases. */
 struct quota_account {
-	UT_hash_handle hh;
-	bool is_lost; /* the table could not grow for it */
-	uid_t uid;
-	const struct quota_limits *limits;
+	struct quota_limits limits;
 	double records; /* left in the bucket */
 	double bytes;
 	uint64_t filled_ns; /* CLOCK_MONOTONIC */
@@ -44,11 +38,6 @@ struct quota_account {
 	uint64_t names;	       /* new ones in the day that ends at ... */
 	uint64_t day_ns;       /* ... CLOCK_MONOTONIC */
 	bool is_near_disk;     /* closed sessions are removed before live ones have to stop */
-};
-
-struct quotas {
-	struct quota_limits limits;
-	struct quota_account *accounts; /* of each uid that had a session; freed at the end */
 };
 
 enum quota_why {
@@ -73,13 +62,8 @@ struct quota {
 	enum quota_why why;	/* of the last drop */
 };
 
-void quotas_init(struct quotas *quotas, const struct quota_limits *limits);
-/* Replaces the limits. The buckets of all accounts are full again. */
-void quotas_limit(struct quotas *quotas, const struct quota_limits *limits);
-void quotas_done(struct quotas *quotas);
-
-/* Returns the account of @uid; makes one with full buckets on first sight. NULL: no memory. */
-struct quota_account *quotas_account(struct quotas *quotas, uid_t uid);
+/* Sets the limits, also in place of others. The buckets are full again. */
+void quota_limit(struct quota_account *account, const struct quota_limits *limits);
 
 /* True if so much may be stored; the account is then charged for it. */
 bool quota_take(struct quota *quota, uint64_t records, uint64_t bytes);

@@ -536,17 +536,14 @@ static int save_queue(
 	return database_run(put);
 }
 
-/* Returns LEDGER_MORE if *@rows is used up. */
 static int save_values(const struct ledger *ledger, int64_t queue, const char *const *names,
-	const uint64_t *value, uint64_t *saved, unsigned count, sqlite3_stmt *put, uint64_t *rows)
+	const uint64_t *value, uint64_t *saved, unsigned count, sqlite3_stmt *put)
 {
 	int r;
 
 	for (unsigned i = 0; i < count; i++) {
 		if (value[i] == saved[i])
 			continue;
-		if (!*rows)
-			return LEDGER_MORE;
 		sqlite3_bind_int64(put, 1, ledger->process_id);
 		sqlite3_bind_int64(put, 2, queue);
 		sqlite3_bind_text(put, 3, names[i], -1, SQLITE_STATIC);
@@ -555,22 +552,21 @@ static int save_values(const struct ledger *ledger, int64_t queue, const char *c
 		if (r < 0)
 			return r;
 		saved[i] = value[i];
-		--*rows;
 	}
 	return 0;
 }
 
-static int save_counters(struct ledger *ledger, sqlite3_stmt *put, uint64_t *rows)
+static int save_counters(struct ledger *ledger, sqlite3_stmt *put)
 {
 	struct ledger_queue *queue, *next;
 	int r = save_values(ledger, NO_QUEUE, rtl_process_counter_name, ledger->process,
-		ledger->process_saved, RTL_P_COUNT, put, rows);
+		ledger->process_saved, RTL_P_COUNT, put);
 
 	HASH_ITER (hh, ledger->queues, queue, next) {
 		if (r != 0)
 			break;
 		r = save_values(ledger, queue->queue, rtl_queue_counter_name, queue->counter,
-			queue->counter_saved, RTL_Q_COUNT, put, rows);
+			queue->counter_saved, RTL_Q_COUNT, put);
 	}
 	return r;
 }
@@ -626,16 +622,16 @@ static int note_process(struct ledger *ledger)
 	return r;
 }
 
-static int save_losses(struct ledger *ledger, struct statements *statements, uint64_t *rows)
+static int save_losses(struct ledger *ledger, struct statements *statements)
 {
 	int r = note_process(ledger);
 
 	return r < 0 ? r
 		     : losses_save(&ledger->losses, ledger->process_id, statements,
-			       loss_name[LEDGER_UNKNOWN_TAIL], rows);
+			       loss_name[LEDGER_UNKNOWN_TAIL]);
 }
 
-static int save_queues(struct ledger *ledger, struct statements *statements, uint64_t *rows)
+static int save_queues(struct ledger *ledger, struct statements *statements)
 {
 	struct ledger_queue *queue, *next;
 
@@ -644,42 +640,27 @@ static int save_queues(struct ledger *ledger, struct statements *statements, uin
 
 		if (!queue->is_dirty)
 			continue;
-		if (!*rows)
-			return LEDGER_MORE;
 		r = note_queue(ledger, queue);
 		if (r == 0)
 			r = save_queue(ledger, queue, statements->at[ST_QUEUE_PUT]);
 		if (r < 0)
 			return r;
-		--*rows;
 		queue->is_dirty = false;
 	}
 	return 0;
 }
 
-static int save(struct ledger *ledger, struct statements *statements, bool all, uint64_t *rows)
+int ledger_save(struct ledger *ledger, struct statements *statements, bool all)
 {
 	uint64_t now_ns = clock_monotonic_ns();
-	int r = save_queues(ledger, statements, rows);
+	int r = save_queues(ledger, statements);
 
 	if (r == 0)
-		r = save_losses(ledger, statements, rows);
+		r = save_losses(ledger, statements);
 	if (r != 0 || (!all && now_ns - ledger->counters_saved_ns < COUNTERS_EVERY_NS))
 		return r;
-	r = save_counters(ledger, statements->at[ST_COUNTER_PUT], rows);
+	r = save_counters(ledger, statements->at[ST_COUNTER_PUT]);
 	if (r == 0)
 		ledger->counters_saved_ns = now_ns;
 	return r;
-}
-
-int ledger_save(struct ledger *ledger, struct statements *statements, bool all)
-{
-	uint64_t rows = UINT64_MAX;
-
-	return save(ledger, statements, all, &rows);
-}
-
-int ledger_save_part(struct ledger *ledger, struct statements *statements, uint64_t *rows)
-{
-	return save(ledger, statements, true, rows);
 }

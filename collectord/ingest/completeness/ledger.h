@@ -158,13 +158,6 @@ void ledger_give_up(struct ledger *ledger, enum ledger_loss why);
 /* Writes what has changed; the counters at most once a second, unless @all. database_errno(). */
 int ledger_save(struct ledger *ledger, struct statements *statements, bool all);
 
-/*
- * Writes everything that has changed, up to *@rows rows, which is decreased. Returns LEDGER_MORE if
- * more is to be written. All calls belong to one transaction.
- */
-#define LEDGER_MORE 1
-int ledger_save_part(struct ledger *ledger, struct statements *statements, uint64_t *rows);
-
 uint64_t ledger_queue_dispatched(const struct ledger_queue *queue);
 uint64_t ledger_queue_skipped(const struct ledger_queue *queue);
 uint64_t ledger_queue_dropped(const struct ledger_queue *queue);

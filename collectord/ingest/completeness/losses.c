@@ -289,8 +289,8 @@ static int save_sum(
 	return database_run(put);
 }
 
-static int save_sums(struct losses *losses, int64_t process_id, sqlite3_stmt *put,
-	const char *uncounted, uint64_t *rows)
+static int save_sums(
+	struct losses *losses, int64_t process_id, sqlite3_stmt *put, const char *uncounted)
 {
 	struct loss_sum *sum, *next;
 
@@ -299,19 +299,16 @@ static int save_sums(struct losses *losses, int64_t process_id, sqlite3_stmt *pu
 
 		if (!sum->is_dirty)
 			continue;
-		if (!*rows)
-			return 1;
 		r = save_sum(sum, process_id, sum->reason != uncounted, put);
 		if (r < 0)
 			return r;
-		--*rows;
 		sum->is_dirty = false;
 	}
 	return 0;
 }
 
 int losses_save(struct losses *losses, int64_t process_id, struct statements *statements,
-	const char *uncounted, uint64_t *rows)
+	const char *uncounted)
 {
 	struct loss_entry *entry, *next;
 
@@ -320,13 +317,10 @@ int losses_save(struct losses *losses, int64_t process_id, struct statements *st
 
 		if (!entry->is_dirty)
 			continue;
-		if (!*rows)
-			return 1;
 		r = save_entry(entry, process_id, statements->at[ST_LOSS_INTERVAL_PUT]);
 		if (r < 0)
 			return r;
-		--*rows;
 		entry->is_dirty = false;
 	}
-	return save_sums(losses, process_id, statements->at[ST_LOSS_PUT], uncounted, rows);
+	return save_sums(losses, process_id, statements->at[ST_LOSS_PUT], uncounted);
 }

@@ -56,9 +56,6 @@ uint64_t losses_total(const struct losses *losses, int64_t queue, const char *re
 int losses_load(struct losses *losses, int64_t process_id, struct statements *statements,
 	const char *(*known)(const char *reason));
 
-/*
- * Writes what has changed, up to *@rows rows; returns 1 if more is left. @uncounted is the reason
- * whose count is unknown. database_errno().
- */
+/* Writes what has changed. @uncounted is the reason whose count is unknown. database_errno(). */
 int losses_save(struct losses *losses, int64_t process_id, struct statements *statements,
-	const char *uncounted, uint64_t *rows);
+	const char *uncounted);

@@ -157,25 +157,23 @@ static int sum_skipped(struct writer *writer, int64_t session_id, struct complet
 	return database_errno(step);
 }
 
-static int read_number(struct writer *writer, enum statement which, bool has_session,
-	int64_t session_id, uint64_t *ret)
+static int read_rest(
+	struct writer *writer, int64_t session_id, int64_t *ret_undrained, int64_t *ret_simulated)
 {
-	sqlite3_stmt *statement = writer->statements.at[which];
-	int step;
+	sqlite3_stmt *undrained = writer->statements.at[ST_SUM_UNDRAINED];
+	int r;
 
-	if (has_session)
-		bind_session(statement, session_id);
-	step = sqlite3_step(statement);
-	if (step == SQLITE_ROW)
-		*ret = (uint64_t)sqlite3_column_int64(statement, 0);
-	sqlite3_reset(statement);
-	return step == SQLITE_ROW ? 0 : database_errno(step);
+	bind_session(undrained, session_id);
+	r = database_read(undrained, ret_undrained);
+	if (r >= 0)
+		r = database_read(writer->statements.at[ST_IS_SIMULATED], ret_simulated);
+	return r < 0 ? r : 0;
 }
 
 int verdict_read(struct writer *writer, int64_t session_id, bool is_live, struct completeness *ret)
 {
 	struct completeness c = {.live = is_live, .written = is_live};
-	uint64_t is_simulated = 0;
+	int64_t undrained = 0, is_simulated = 0;
 	int r = sum_queues(writer, session_id, &c);
 
 	if (r == 0)
@@ -187,11 +185,10 @@ int verdict_read(struct writer *writer, int64_t session_id, bool is_live, struct
 	if (r == 0)
 		r = sum_skipped(writer, session_id, &c);
 	if (r == 0)
-		r = read_number(writer, ST_SUM_UNDRAINED, true, session_id, &c.undrained);
-	if (r == 0)
-		r = read_number(writer, ST_IS_SIMULATED, false, 0, &is_simulated);
+		r = read_rest(writer, session_id, &undrained, &is_simulated);
 	if (r < 0)
 		return r;
+	c.undrained = (uint64_t)undrained;
 	c.simulated = is_simulated;
 	*ret = c;
 	return 0;
@@ -202,13 +199,10 @@ int verdict_count_rows(struct writer *writer)
 	sqlite3_stmt *missing = writer->statements.at[ST_MISSING_ROWS];
 	sqlite3_stmt *loss = writer->statements.at[ST_LOSS_PUT];
 	int64_t count = 0;
-	int step = sqlite3_step(missing);
+	int r = database_read(missing, &count);
 
-	if (step == SQLITE_ROW)
-		count = sqlite3_column_int64(missing, 0);
-	sqlite3_reset(missing);
-	if (step != SQLITE_ROW || !count)
-		return step == SQLITE_ROW ? 0 : database_errno(step);
+	if (r < 0 || !count)
+		return r < 0 ? r : 0;
 	sqlite3_bind_int64(loss, 1, 0); /* of no process */
 	sqlite3_bind_text(loss, 2, "rows_missing", -1, SQLITE_STATIC);
 	sqlite3_bind_int64(loss, 3, count > 0 ? count : -count);

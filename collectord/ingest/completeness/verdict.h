@@ -7,6 +7,8 @@
 #include "collectord/db/rows/writer.h"
 #include "proto/names/completeness.h"
 
+#include <sys/types.h>
+
 /*
  * @session_id 0: all sessions of the file. @is_live: the session is not closed. database_errno().
  */

@@ -258,16 +258,10 @@ static int put_meta(struct writer *writer, const Rtl__Hello *hello)
 
 static int put_simulated(struct writer *writer)
 {
-	sqlite3_stmt *is_simulated = writer->statements.at[ST_IS_SIMULATED];
 	int64_t value = 0;
-	int step = sqlite3_step(is_simulated);
+	int r = database_read(writer->statements.at[ST_IS_SIMULATED], &value);
 
-	if (step == SQLITE_ROW)
-		value = sqlite3_column_int64(is_simulated, 0);
-	sqlite3_reset(is_simulated);
-	if (step != SQLITE_ROW)
-		return database_errno(step);
-	return writer_put_meta_number(writer, "simulated", value);
+	return r < 0 ? r : writer_put_meta_number(writer, "simulated", value);
 }
 
 static bool hello_is_valid(const Rtl__Hello *hello)

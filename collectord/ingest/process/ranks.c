@@ -2,18 +2,17 @@
 #include "collectord/ingest/process/ranks.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "collectord/db/database.h"
 #include "collectord/db/rows/text.h"
 #include "collectord/ingest/process/process.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
+#include "proto/base/process_stat.h"
 
 /* ---- contested ranks --------------------------------------------------------------------- */
 
@@ -535,48 +534,17 @@ int ranks_take(struct writer *writer, struct process *process, const Rtl__Define
 
 /* ---- the process tree -------------------------------------------------------------------- */
 
-/*
- * Reads the start time of @pid in clock ticks, and its parent. Returns false if /proc does not show
- * them.
- */
-static bool read_stat(pid_t pid, pid_t *ret_parent, uint64_t *ret_start)
-{
-	char path[32], text[1024];
-	CLEANUP(close_p) int fd = -1;
-	const char *at;
-	ssize_t bytes;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	bytes = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (bytes <= 0)
-		return false;
-	text[bytes] = '\0';
-	/* The name in parentheses may contain any character, including parentheses. */
-	at = strrchr(text, ')');
-	for (int field = 2; at && field < 22; field++) {
-		at = strchr(at, ' ');
-		at = at ? at + 1 : NULL;
-		if (at && field + 1 == 4)
-			*ret_parent = (pid_t)strtol(at, NULL, 10);
-	}
-	if (!at)
-		return false;
-	*ret_start = strtoull(at, NULL, 10);
-	return true;
-}
-
 void ranks_read_ancestors(pid_t pid, uint64_t start_time, char ret[RANKS_ANCESTORS_BYTES])
 {
-	uint64_t start;
-	pid_t parent = 0;
+	struct process_stat stat;
 	size_t used = 0;
 
 	ret[0] = '\0';
-	for (unsigned i = 0; i < RANKS_ANCESTORS_MAX && pid > 1; i++, pid = parent) {
-		if (!read_stat(pid, &parent, &start) || (!i && start_time && start != start_time))
+	for (unsigned i = 0; i < RANKS_ANCESTORS_MAX && pid > 1; i++, pid = stat.parent) {
+		if (process_stat_read(pid, &stat) < 0 ||
+			(!i && start_time && stat.start_time != start_time))
 			return;
 		used += (size_t)snprintf(ret + used, RANKS_ANCESTORS_BYTES - used, "%s%d.%" PRIu64,
-			used ? "," : "", (int)pid, start);
+			used ? "," : "", (int)pid, stat.start_time);
 	}
 }

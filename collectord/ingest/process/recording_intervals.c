@@ -10,27 +10,24 @@
 int recording_reload(struct writer *writer, struct process *process)
 {
 	sqlite3_stmt *count = writer->statements.at[ST_RECORDING_COUNT];
-	int step;
+	int64_t recordings = 0;
+	int r;
 
 	sqlite3_bind_int64(count, 1, process->id);
-	step = sqlite3_step(count);
-	if (step == SQLITE_ROW)
-		process->recordings = (uint32_t)sqlite3_column_int64(count, 0);
-	sqlite3_reset(count);
-	return step == SQLITE_ROW ? 0 : database_errno(step);
+	r = database_read(count, &recordings);
+	process->recordings = (uint32_t)recordings;
+	return r < 0 ? r : 0;
 }
 
 /* Returns 1 if it exists, 0 if not. */
 static int has(struct writer *writer, const struct process *process, int64_t at_ns)
 {
 	sqlite3_stmt *find = writer->statements.at[ST_RECORDING_HAS];
-	int step;
+	int64_t found;
 
 	sqlite3_bind_int64(find, 1, process->id);
 	sqlite3_bind_int64(find, 2, at_ns);
-	step = sqlite3_step(find);
-	sqlite3_reset(find);
-	return step == SQLITE_ROW ? 1 : database_errno(step);
+	return database_read(find, &found);
 }
 
 static int begin(struct writer *writer, struct process *process, int64_t at_ns, const char *why)

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "collectord/channel/channel.h"
 #include "collectord/service/log.h"
 #include "collectord/loop/connections/state.h"
+#include "collectord/loop/connections/timers.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 
@@ -25,13 +25,6 @@
 #define REFUSAL_BYTES  256
 /* Smallest read from a peer that should send no more; a frame is processed when it is complete. */
 #define READ_BYTES_MIN 4096u
-
-static void set_deadline(struct peer *peer, unsigned ms)
-{
-	struct timeval timeout = {.tv_sec = ms / 1000u, .tv_usec = (ms % 1000u) * 1000};
-
-	event_add(peer->deadline, &timeout);
-}
 
 static void on_deadline(evutil_socket_t fd, short what, void *data)
 {
@@ -148,7 +141,7 @@ int peer_new(struct server *server, int fd, struct peer **ret)
 		peer_free(peer);
 		return r;
 	}
-	set_deadline(peer, GREETING_MS_MAX);
+	timer_start(peer->deadline, GREETING_MS_MAX);
 	*ret = peer;
 	return 0;
 }
@@ -198,7 +191,7 @@ static void watch_partial(struct peer *peer, bool has_advanced)
 	if (!peer->role || peer->is_finishing || peer->is_ended)
 		return;
 	if (is_partial && (has_advanced || !peer->is_partial))
-		set_deadline(peer, PARTIAL_FRAME_MS_MAX);
+		timer_start(peer->deadline, PARTIAL_FRAME_MS_MAX);
 	else if (!is_partial && peer->is_partial)
 		event_del(peer->deadline);
 	peer->is_partial = is_partial;
@@ -253,7 +246,7 @@ static void deliver(struct peer *peer)
 	}
 	watch_partial(peer, cursor > 0);
 	if (peer->is_held)
-		set_deadline(peer, UNREAD_MS_MAX);
+		timer_start(peer->deadline, UNREAD_MS_MAX);
 }
 
 /*
@@ -368,7 +361,7 @@ void peer_finish(struct peer *peer)
 		return;
 	peer->is_finishing = true;
 	event_del(peer->read_event);
-	set_deadline(peer, FINISH_MS_MAX);
+	timer_start(peer->deadline, FINISH_MS_MAX);
 	if (!evbuffer_get_length(peer->output))
 		peer_close(peer);
 }
@@ -410,12 +403,9 @@ void peer_free(struct peer *peer)
 {
 	if (peer->output)
 		evbuffer_free(peer->output);
-	if (peer->read_event)
-		event_free(peer->read_event);
-	if (peer->write_event)
-		event_free(peer->write_event);
-	if (peer->deadline)
-		event_free(peer->deadline);
+	event_done(peer->read_event);
+	event_done(peer->write_event);
+	event_done(peer->deadline);
 	close_p(&peer->fd);
 	close_p(&peer->pidfd);
 	close_p(&peer->passed_fd);

@@ -9,6 +9,7 @@
 #include "collectord/loop/connections/peer.h"
 #include "collectord/loop/connections/state.h"
 #include "collectord/service/log.h"
+#include "collectord/loop/connections/timers.h"
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
 
@@ -70,13 +71,6 @@ void peer_limits_make_way(struct server *server, const struct peer *newcomer)
 
 /* ---- requests ---------------------------------------------------------------------------- */
 
-static void look_again(struct server *server)
-{
-	struct timeval timeout = {.tv_usec = LOOK_MS * 1000};
-
-	event_add(server->limits.timer, &timeout);
-}
-
 static void on_timer(evutil_socket_t fd, short what, void *data)
 {
 	struct server *server = data;
@@ -98,7 +92,7 @@ static void on_timer(evutil_socket_t fd, short what, void *data)
 		p = server->peers; /* restart: a request that was read may have ended any peer */
 	}
 	if (has_waiting)
-		look_again(server);
+		timer_start(server->limits.timer, LOOK_MS);
 }
 
 int peer_limits_init(struct server *server)
@@ -128,5 +122,5 @@ void peer_limits_request(struct peer *peer)
 	peer->is_waiting = true;
 	peer_pause(peer);
 	if (!event_pending(server->limits.timer, EV_TIMEOUT, NULL))
-		look_again(server);
+		timer_start(server->limits.timer, LOOK_MS);
 }

@@ -16,13 +16,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "collectord/channel/passing.h"
+#include "collectord/loop/connections/timers.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
 #include "proto/wire/frame.h"
 
-/* SCM_MAX_FD of the kernel: with room for so many, the kernel discards none of them. */
-#define PASSED_MAX    253u
 #define PIECE_BYTES   (FRAME_PREFIX_BYTES + HELLO_BYTES_MAX)
 /* The process answers without blocking; the limit allows for a machine of CI that stalls. */
 #define ANSWER_MS_MAX 5000
@@ -61,67 +61,12 @@ const char *receiver_check_memfd(int fd)
 	return NULL;
 }
 
-static struct cmsghdr *put_fd(struct msghdr *message, int fd)
-{
-	struct cmsghdr *header = CMSG_FIRSTHDR(message);
-
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(sizeof(fd));
-	memcpy(CMSG_DATA(header), &fd, sizeof(fd));
-	return header;
-}
-
 /* Sends @data and the descriptor @fd, unless that is -1. */
 static ssize_t send_with(int channel, const void *data, size_t bytes, int fd)
 {
-	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} control = {0};
 	struct iovec iov = {.iov_base = (void *)(uintptr_t)data, .iov_len = bytes};
-	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
 
-	if (fd >= 0) {
-		message.msg_control = control.bytes;
-		message.msg_controllen = sizeof(control.bytes);
-		put_fd(&message, fd);
-	}
-	return sendmsg(channel, &message, MSG_NOSIGNAL);
-}
-
-/*
- * As recvmsg(). *ret_count is the number of descriptors received; the first PASSED_MAX are in @fds.
- */
-static ssize_t receive_with(
-	int from, void *data, size_t bytes, int flags, int fds[PASSED_MAX], unsigned *ret_count)
-{
-	union {
-		char bytes[CMSG_SPACE(PASSED_MAX * sizeof(int))];
-		struct cmsghdr align;
-	} control;
-	struct iovec iov = {.iov_base = data, .iov_len = bytes};
-	struct msghdr message = {.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes)};
-	ssize_t got = recvmsg(from, &message, flags | MSG_CMSG_CLOEXEC);
-
-	*ret_count = 0;
-	if (got < 0)
-		return -errno;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
-		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
-			n > PASSED_MAX - *ret_count)
-			continue;
-		memcpy(fds + *ret_count, CMSG_DATA(c), n * sizeof(int));
-		*ret_count += (unsigned)n;
-	}
-	if (message.msg_flags & MSG_CTRUNC)
-		*ret_count += 2; /* the exact number does not matter, only that it exceeds one */
-	return got;
+	return passing_send(channel, &(struct msghdr){.msg_iov = &iov, .msg_iovlen = 1}, fd, 0);
 }
 
 /* ---- the process ------------------------------------------------------------------------- */
@@ -133,13 +78,13 @@ static ssize_t receive_with(
 static bool answer_one(int channel)
 {
 	static struct answer answer;
-	static int fds[PASSED_MAX];
+	static int fds[PASSING_MAX];
 	struct question question;
 	unsigned count;
 	int connection, recorder = -1;
 	bool is_harmless;
 
-	if (receive_with(channel, &question, sizeof(question), 0, fds, &count) !=
+	if (passing_receive(channel, &question, sizeof(question), 0, fds, &count) !=
 			(ssize_t)sizeof(question) ||
 		count != 1)
 		return false;
@@ -147,7 +92,7 @@ static bool answer_one(int channel)
 		return true; /* it stays open until the collector has closed its own descriptor,
 			      * and then the channel */
 	connection = fds[0];
-	answer.got = receive_with(
+	answer.got = passing_receive(
 		connection, answer.data, question.bytes, MSG_DONTWAIT, fds, &answer.passed);
 	close(connection); /* the collector still has it open, because it waits for the answer */
 	if (answer.passed == 1 && !receiver_check_memfd(fds[0]))
@@ -285,8 +230,7 @@ int receiver_watch(struct receiver *receiver, struct event_base *base)
 
 void receiver_done(struct receiver *receiver)
 {
-	if (receiver->timer)
-		event_free(receiver->timer);
+	event_done(receiver->timer);
 	/* The parked connections are left to processes that close them. */
 	for (unsigned before = UINT_MAX; receiver->n_parked && receiver->n_parked < before;) {
 		before = receiver->n_parked;
@@ -317,31 +261,31 @@ ssize_t receiver_read(int connection, void *at, size_t bytes)
 static ssize_t take_here(
 	int connection, void *at, size_t bytes, int *ret_recorder, unsigned *ret_passed)
 {
-	int fds[PASSED_MAX];
-	ssize_t got = receive_with(connection, at, bytes, MSG_DONTWAIT, fds, ret_passed);
+	int fds[PASSING_MAX];
+	ssize_t got = passing_receive(connection, at, bytes, MSG_DONTWAIT, fds, ret_passed);
 
 	if (*ret_passed == 1 && !receiver_check_memfd(fds[0])) {
 		*ret_recorder = fds[0];
 		return got;
 	}
-	for (unsigned i = 0; i < *ret_passed && i < PASSED_MAX; i++)
-		close(fds[i]);
+	passing_close(fds);
 	return got;
 }
 
 static ssize_t await(struct receiver *receiver, struct answer *answer, int *ret_recorder)
 {
 	struct pollfd channel = {.fd = receiver->channel, .events = POLLIN};
-	int fds[PASSED_MAX];
+	int fds[PASSING_MAX];
 	unsigned count;
 	ssize_t got;
 
 	if (poll(&channel, 1, ANSWER_MS_MAX) != 1)
 		return -EIO;
-	got = receive_with(receiver->channel, answer, sizeof(*answer), MSG_DONTWAIT, fds, &count);
+	got = passing_receive(
+		receiver->channel, answer, sizeof(*answer), MSG_DONTWAIT, fds, &count);
 	if (got < (ssize_t)offsetof(struct answer, data))
 		return -EIO;
-	*ret_recorder = count ? fds[0] : -1;
+	*ret_recorder = fds[0];
 	return answer->got;
 }
 

@@ -2,9 +2,7 @@
 #include "collectord/loop/sessions/admission.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,6 +15,7 @@
 #include "collectord/store/store.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
+#include "proto/base/format.h"
 #include "proto/recorder/layout.h"
 
 const char *admit_check_recorder(int fd, const Rtl__Hello *hello)
@@ -50,7 +49,8 @@ static char *job_of(const Rtl__Hello *hello, const struct instance_identity *ide
 
 	if (hello->has_job && hello->job.len)
 		return msg_string(true, &hello->job, LABEL_BYTES_MAX);
-	if (asprintf(&job, "pid-%d-%" PRIu64, identity->pid, identity->start_time) < 0)
+	job = format_new("pid-%d-%" PRIu64, identity->pid, identity->start_time);
+	if (!job)
 		return NULL;
 	return job;
 }

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "collectord/loop/sessions/instance.h"
+#include "collectord/loop/connections/timers.h"
 #include "proto/base/cleanup.h"
+#include "proto/base/list.h"
 #include "proto/base/limits.h"
 
 struct detached {
@@ -19,14 +21,8 @@ struct detached {
 
 static void forget(struct detached *entry)
 {
-	struct detached **at = entry->list;
-
-	while (*at && *at != entry)
-		at = &(*at)->next;
-	if (*at)
-		*at = entry->next;
-	if (entry->death)
-		event_free(entry->death);
+	LIST_REMOVE(*entry->list, entry, next);
+	event_done(entry->death);
 	close_p(&entry->pidfd);
 	free(entry);
 }

@@ -2,9 +2,7 @@
 #include "collectord/loop/sessions/exit_status.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -12,6 +10,7 @@
 
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
+#include "proto/base/process_stat.h"
 
 /*
  * PIDFD_GET_INFO came with Linux 6.13, the exit code with 6.15; the headers of this distribution
@@ -26,57 +25,11 @@ struct kernel_pidfd_info {
 #define KERNEL_PIDFD_GET_INFO  _IOWR(0xff, 11, struct kernel_pidfd_info)
 #define KERNEL_PIDFD_INFO_EXIT (1ull << 3)
 
-#define STAT_BYTES	1024
-#define STAT_STATE	3
-#define STAT_START_TIME 22
-#define STAT_EXIT_CODE	52
-
-/*
- * Reads /proc/PID/stat and returns the text from field 3 on; the name in field 2 may contain any
- * character.
- */
-static int read_stat(pid_t pid, char text[STAT_BYTES], const char **ret_field3)
-{
-	char path[64];
-	CLEANUP(close_p) int fd = -1;
-	ssize_t n;
-	char *end;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	n = read(fd, text, STAT_BYTES - 1);
-	if (n <= 0)
-		return n < 0 ? -errno : -ESRCH;
-	text[n] = '\0';
-	end = strrchr(text, ')');
-	if (!end || end[1] != ' ')
-		return -EINVAL;
-	*ret_field3 = end + 2;
-	return 0;
-}
-
-/* Finds @field in the text @at, which begins at field 3. Returns NULL if there are fewer fields. */
-static const char *find_field(const char *at, int field)
-{
-	for (int i = STAT_STATE; i < field && at; i++) {
-		at = strchr(at, ' ');
-		if (at)
-			at++;
-	}
-	return at;
-}
-
 uint64_t exit_status_start_time(pid_t pid)
 {
-	char text[STAT_BYTES];
-	const char *at = NULL;
+	struct process_stat stat;
 
-	if (read_stat(pid, text, &at) < 0)
-		return 0;
-	at = find_field(at, STAT_START_TIME);
-	return at ? clock_machine_ticks(strtoull(at, NULL, 10)) : 0;
+	return process_stat_read(pid, &stat) < 0 ? 0 : clock_machine_ticks(stat.start_time);
 }
 
 /*
@@ -94,23 +47,13 @@ static bool may_inspect(pid_t pid)
 
 static int read_zombie(pid_t pid, uint64_t start_time, int *ret_wait_status)
 {
-	char text[STAT_BYTES];
-	const char *state = NULL;
-	const char *at;
-	long status;
+	struct process_stat stat;
 
-	if (read_stat(pid, text, &state) < 0 || (*state != 'Z' && *state != 'X'))
+	if (process_stat_read(pid, &stat) < 0 || (stat.state != 'Z' && stat.state != 'X') ||
+		(start_time && clock_machine_ticks(stat.start_time) != start_time) ||
+		(!stat.exit_status && !may_inspect(pid)))
 		return -EAGAIN;
-	at = find_field(state, STAT_START_TIME);
-	if (!at || (start_time && clock_machine_ticks(strtoull(at, NULL, 10)) != start_time))
-		return -EAGAIN;
-	at = find_field(state, STAT_EXIT_CODE);
-	if (!at)
-		return -EAGAIN;
-	status = strtol(at, NULL, 10);
-	if (!status && !may_inspect(pid))
-		return -EAGAIN;
-	*ret_wait_status = (int)status;
+	*ret_wait_status = stat.exit_status;
 	return 0;
 }
 

@@ -15,7 +15,9 @@
 #include "collectord/service/notify.h"
 #include "collectord/loop/connections/state.h"
 #include "collectord/loop/sessions/session.h"
+#include "collectord/loop/connections/timers.h"
 #include "proto/base/limits.h"
+#include "proto/base/list.h"
 #include "proto/recorder/layout.h"
 
 /* LISTEN_FDNAMES is passed to execve() as one string, which is limited to MAX_ARG_STRLEN. */
@@ -58,13 +60,6 @@ bool kept_parse_name(const char *name, struct instance_identity *ret)
 	return !strcmp(name, again);
 }
 
-static void retry_soon(struct server *server)
-{
-	const struct timeval soon = {.tv_usec = RETRY_MS * 1000};
-
-	event_add(server->keep_retry, &soon);
-}
-
 void kept_put(struct instance *instance)
 {
 	struct server *server = instance->session->server;
@@ -77,7 +72,7 @@ void kept_put(struct instance *instance)
 	r = notify_keep(instance->memfd, name);
 	instance->is_kept = r == 0;
 	if (r == -EAGAIN)
-		retry_soon(server);
+		timer_start(server->keep_retry, RETRY_MS);
 	if (r == 0 || r == -EAGAIN || r == -ENOTCONN || server->has_said_unkept)
 		return;
 	server->has_said_unkept = true;
@@ -109,14 +104,14 @@ void kept_drop_name(struct server *server, const char *name)
 	left->next = server->kept_left;
 	server->kept_left = left;
 	server->n_kept_left++;
-	retry_soon(server);
+	timer_start(server->keep_retry, RETRY_MS);
 }
 
 void kept_retry(struct server *server)
 {
 	drop_left(server);
 	if (server->kept_left)
-		retry_soon(server);
+		timer_start(server->keep_retry, RETRY_MS);
 	for (struct session *s = server->sessions; s; s = s->next)
 		for (struct instance *i = s->instances; i; i = i->next)
 			if (instance_is_live(i))
@@ -134,10 +129,6 @@ void kept_drop(struct server *server, const struct instance_identity *identity)
 void kept_done(struct server *server)
 {
 	drop_left(server);
-	while (server->kept_left) {
-		struct kept_left *next = server->kept_left->next;
-
-		free(server->kept_left);
-		server->kept_left = next;
-	}
+	while (server->kept_left)
+		free(LIST_POP(server->kept_left));
 }

@@ -18,6 +18,7 @@
 #include "collectord/loop/connections/state.h"
 #include "collectord/loop/sessions/session.h"
 #include "collectord/store/store.h"
+#include "collectord/loop/connections/timers.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 
@@ -52,13 +53,6 @@ static const enum store_ended store_ends[] = {
 	[INSTANCE_END_EXEC] = STORE_ENDED_EXEC,
 	[INSTANCE_END_DETACHED] = STORE_ENDED_DETACHED,
 };
-
-static void add_timer(struct event *timer, unsigned ms)
-{
-	struct timeval timeout = {.tv_sec = ms / 1000u, .tv_usec = (ms % 1000u) * 1000};
-
-	event_add(timer, &timeout);
-}
 
 /* Converts a wait status to the exit status that a shell reports. */
 static int shell_status(int wait_status)
@@ -140,7 +134,7 @@ static void tell_end(struct instance *instance)
 	if (end_in_store(instance) == 0)
 		return;
 	log_error("no memory to drain pid %d now: it waits", instance->identity.pid);
-	add_timer(instance->exit_timer, MEMORY_TRY_MS);
+	timer_start(instance->exit_timer, MEMORY_TRY_MS);
 }
 
 static void drain(struct instance *instance, enum instance_end how, int exit_status)
@@ -173,7 +167,7 @@ static void ask_exit_status(struct instance *instance)
 	else if (r == -ESRCH || instance->exit_tries == EXIT_TRIES_MAX)
 		drain(instance, INSTANCE_END_UNKNOWN, -1);
 	else
-		add_timer(instance->exit_timer, 1u << instance->exit_tries++);
+		timer_start(instance->exit_timer, 1u << instance->exit_tries++);
 }
 
 static void on_exit_timer(evutil_socket_t fd, short what, void *data)
@@ -195,7 +189,7 @@ static void on_death(evutil_socket_t fd, short what, void *data)
 	(void)fd;
 	if ((what & EV_TIMEOUT) &&
 		exit_status_start_time(instance->identity.pid) == instance->identity.start_time) {
-		add_timer(instance->death, LIVENESS_MS);
+		timer_start(instance->death, LIVENESS_MS);
 		return;
 	}
 	event_del(instance->death);
@@ -228,7 +222,7 @@ static int watch(struct instance *instance, struct event_base *base)
 		return -ENOMEM;
 	if (instance->pidfd >= 0)
 		return event_add(instance->death, NULL) < 0 ? -ENOMEM : 0;
-	add_timer(instance->death, LIVENESS_MS);
+	timer_start(instance->death, LIVENESS_MS);
 	return 0;
 }
 
@@ -404,10 +398,8 @@ static void send_welcome(struct instance *instance, uint64_t last_frame)
 	Rtl__Welcome welcome = RTL__WELCOME__INIT;
 	Rtl__Frame frame = RTL__FRAME__INIT;
 
-	welcome.has_version = true;
-	welcome.version = PROTO_VERSION_MAX;
-	welcome.has_last_frame = true;
-	welcome.last_frame = last_frame;
+	MSG_SET(&welcome, version, PROTO_VERSION_MAX);
+	MSG_SET(&welcome, last_frame, last_frame);
 	msg_set_bytes(&welcome.has_session, &welcome.session, instance->session->name);
 	frame.body_case = RTL__FRAME__BODY_WELCOME;
 	frame.welcome = &welcome;
@@ -423,8 +415,7 @@ static void send_ack(struct instance *instance, uint64_t number)
 	Rtl__Frame frame = RTL__FRAME__INIT;
 
 	FAULT_POINT("before_ack");
-	ack.has_frame = true;
-	ack.frame = number;
+	MSG_SET(&ack, frame, number);
 	frame.body_case = RTL__FRAME__BODY_ACK;
 	frame.ack = &ack;
 	peer_send(instance->peer, &frame);
@@ -458,13 +449,11 @@ static void on_ended(struct instance *instance, const struct store_answer *answe
 	 * detached process is still watched.
 	 */
 	if (!instance_was_detached(instance)) {
-		close_p(&instance->pidfd);
-		instance->pidfd = -1;
+		close_fd(&instance->pidfd);
 	}
 	if (answer->kind == STORE_PROCESS_FAILED) {
 		instance->is_failed = true;
-		close_p(&instance->memfd);
-		instance->memfd = -1;
+		close_fd(&instance->memfd);
 		if (instance->peer)
 			peer_refuse(let_go(instance), "%s",
 				answer->text ? answer->text : "the database refused this process");
@@ -523,10 +512,8 @@ struct instance *instance_free(struct instance *instance)
 {
 	if (!instance)
 		return NULL;
-	if (instance->death)
-		event_free(instance->death);
-	if (instance->exit_timer)
-		event_free(instance->exit_timer);
+	event_done(instance->death);
+	event_done(instance->exit_timer);
 	close_p(&instance->memfd);
 	close_p(&instance->pidfd);
 	free(instance);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collectord/loop/sessions/instance.h"
+#include "proto/base/list.h"
 
 /* Spreads consecutive pids of one user over different buckets, and separates users. */
 static unsigned bucket_of(const struct instance_identity *id)
@@ -23,12 +24,7 @@ void instances_add(struct instances *instances, struct instance *instance)
 
 void instances_remove(struct instances *instances, struct instance *instance)
 {
-	struct instance **at = &instances->bucket[bucket_of(&instance->identity)];
-
-	while (*at && *at != instance)
-		at = &(*at)->next_in_bucket;
-	if (*at)
-		*at = instance->next_in_bucket;
+	LIST_REMOVE(instances->bucket[bucket_of(&instance->identity)], instance, next_in_bucket);
 }
 
 struct instance *instances_find(

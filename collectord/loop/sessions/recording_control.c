@@ -117,13 +117,10 @@ static void send_control(struct instance *instance, const struct control *contro
 	Rtl__Control message = RTL__CONTROL__INIT;
 	Rtl__Frame frame = RTL__FRAME__INIT;
 
-	message.has_seq = true;
-	message.seq = control->seq;
-	message.has_record = true;
-	message.record = control->record;
+	MSG_SET(&message, seq, control->seq);
+	MSG_SET(&message, record, control->record);
 	if (control->until_ns > now_ns) {
-		message.has_duration_ns = true;
-		message.duration_ns = control->until_ns - now_ns;
+		MSG_SET(&message, duration_ns, control->until_ns - now_ns);
 	} else if (control->until_ns) {
 		message.record = !control->record;
 	}
@@ -178,8 +175,7 @@ static int keep(struct session *session, const struct control *control)
  */
 static int remember(const struct session *session)
 {
-	CLEANUP(free_p) char *text =
-		control_memory_write(session->controls, session->n_controls);
+	CLEANUP(free_p) char *text = control_memory_write(session->controls, session->n_controls);
 
 	return text && session->store ? store_session_controls(session->store, text) : -ENOMEM;
 }

@@ -8,7 +8,6 @@
 
 #include "collectord/loop/sessions/access.h"
 #include "collectord/loop/sessions/instance.h"
-#include "collectord/service/log.h"
 #include "collectord/loop/connections/peer.h"
 #include "collectord/loop/connections/state.h"
 #include "collectord/loop/sessions/session.h"
@@ -120,12 +119,9 @@ void runner_send_status(struct runner *runner, bool is_closed, unsigned runners)
 	msg_set_bytes(&status.has_session, &status.session, session->name);
 	msg_set_bytes(&status.has_database, &status.database, session->database);
 	msg_set_bytes(&status.has_state, &status.state, session->trouble ? session->trouble : "ok");
-	status.has_opening = true;
-	status.opening = session->state == SESSION_OPENING;
-	status.has_closed = true;
-	status.closed = is_closed;
-	status.has_runners = true;
-	status.runners = runners;
+	MSG_SET(&status, opening, session->state == SESSION_OPENING);
+	MSG_SET(&status, closed, is_closed);
+	MSG_SET(&status, runners, runners);
 	status.has_live_processes = true;
 	for (const struct instance *i = session->instances; i; i = i->next) {
 		if (!instance_is_live(i))

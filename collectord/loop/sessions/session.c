@@ -2,7 +2,6 @@
 #include "collectord/loop/sessions/session.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -18,10 +17,13 @@
 #include "collectord/loop/connections/worker.h"
 #include "collectord/loop/connections/state.h"
 #include "collectord/store/store.h"
+#include "collectord/loop/connections/timers.h"
 #include "proto/recorder/checksum.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
+#include "proto/base/format.h"
+#include "proto/base/list.h"
 
 /* Interval at which a connection that has not sent its first frame is checked. */
 #define SETTLE_MS 20u
@@ -29,13 +31,6 @@
 static bool is_open(const struct session *session)
 {
 	return session->state == SESSION_OPENING || session->state == SESSION_OPEN;
-}
-
-static void add_linger(struct session *session, unsigned ms)
-{
-	struct timeval timeout = {.tv_sec = ms / 1000u, .tv_usec = (ms % 1000u) * 1000};
-
-	event_add(session->linger, &timeout);
 }
 
 /*
@@ -80,7 +75,7 @@ static void close_session(struct session *session)
 	if (r == 0)
 		return;
 	log_error("no memory to close session %s now: it waits", session->name);
-	add_linger(session, MEMORY_TRY_MS);
+	timer_start(session->linger, MEMORY_TRY_MS);
 }
 
 unsigned session_waiting_runners(const struct session *session)
@@ -110,12 +105,7 @@ static void detach_all(struct session *session)
 
 static void forget(struct session *session)
 {
-	struct session **at = &session->server->sessions;
-
-	while (*at && *at != session)
-		at = &(*at)->next;
-	if (*at)
-		*at = session->next;
+	LIST_REMOVE(session->server->sessions, session, next);
 	if (session->store)
 		store_session_free(session->store);
 	session_free(session);
@@ -149,7 +139,7 @@ static void on_linger(evutil_socket_t fd, short what, void *data)
 	}
 	if (!session->server->calls->is_settled(
 		    session->server, session->uid, &session->settle_ticket))
-		add_linger(session, SETTLE_MS);
+		timer_start(session->linger, SETTLE_MS);
 	else if (is_open(session) && is_abandoned(session))
 		close_session(session);
 }
@@ -179,9 +169,10 @@ void session_check(struct session *session)
 	 * know, so the session lingers.
 	 */
 	if (session->had_runner && (!session->is_widowed || session->wants_now))
-		add_linger(session, 0);
+		timer_start(session->linger, 0);
 	else if (!event_pending(session->linger, EV_TIMEOUT, NULL))
-		add_linger(session, had_processes(session) ? SESSION_LINGER_MS : PRIVATE_WAIT_MS);
+		timer_start(session->linger,
+			had_processes(session) ? SESSION_LINGER_MS : PRIVATE_WAIT_MS);
 }
 
 void session_close_now(struct session *session)
@@ -213,12 +204,8 @@ bool session_has_successor(const struct server *server, const struct instance_id
 static char *name_of_job(const char *job)
 {
 	size_t bytes = strlen(job);
-	char *name = NULL;
 
-	if (asprintf(&name, "job-%08x%08x", checksum32(job, bytes, 1), checksum32(job, bytes, 2)) <
-		0)
-		return NULL;
-	return name;
+	return format_new("job-%08x%08x", checksum32(job, bytes, 1), checksum32(job, bytes, 2));
 }
 
 static int open_in_store(struct session *session, const char *path)
@@ -264,8 +251,8 @@ static int session_new(struct server *server, uid_t uid, const char *job, const 
 		return -ENOMEM;
 	}
 	*session = (struct session){.server = server, .uid = uid, .name = name, .exit_status = -1};
-	session->job = job ? strdup(job) : NULL;
-	session->command = command ? strdup(command) : NULL;
+	session->job = text_copy(job);
+	session->command = text_copy(command);
 	session->linger = evtimer_new(server->base, on_linger, session);
 	session->start_realtime_ns = clock_realtime_ns();
 	if (name && session->linger && (session->job || !job) && (session->command || !command))
@@ -618,15 +605,10 @@ struct session *session_free(struct session *session)
 {
 	if (!session)
 		return NULL;
-	while (session->runners) {
-		struct runner *next = session->runners->next;
-
-		free(session->runners);
-		session->runners = next;
-	}
+	while (session->runners)
+		free(LIST_POP(session->runners));
 	free_instances(session);
-	if (session->linger)
-		event_free(session->linger);
+	event_done(session->linger);
 	control_forget(session);
 	end_trouble(session);
 	free(session->job);

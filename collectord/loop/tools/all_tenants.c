@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "collectord/channel/channel.h"
 #include "collectord/loop/connections/worker.h"
@@ -19,9 +18,11 @@
 #include "collectord/loop/connections/state.h"
 #include "collectord/service/config.h"
 #include "collectord/service/container.h"
+#include "collectord/loop/connections/timers.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 #include "proto/base/subordinate_uids.h"
+#include "proto/base/list.h"
 #include "proto/wire/frame.h"
 
 /*
@@ -71,8 +72,7 @@ struct asking {
 
 static struct answerer *answerer_free(struct answerer *answerer)
 {
-	if (answerer->readable)
-		event_free(answerer->readable);
+	event_done(answerer->readable);
 	close_p(&answerer->fd);
 	frame_reader_done(&answerer->reader);
 	msg_arena_done(&answerer->arena);
@@ -82,20 +82,10 @@ static struct answerer *answerer_free(struct answerer *answerer)
 
 static void asking_free(struct asking *asking)
 {
-	struct asking **at = &asking->server->askings;
-
-	while (*at && *at != asking)
-		at = &(*at)->next;
-	if (*at)
-		*at = asking->next;
-	while (asking->answerers) {
-		struct answerer *next = asking->answerers->next;
-
-		answerer_free(asking->answerers);
-		asking->answerers = next;
-	}
-	if (asking->deadline)
-		event_free(asking->deadline);
+	LIST_REMOVE(asking->server->askings, asking, next);
+	while (asking->answerers)
+		answerer_free(LIST_POP(asking->answerers));
+	event_done(asking->deadline);
 	free(asking->request);
 	free(asking);
 }
@@ -235,8 +225,7 @@ static void answered(struct answerer *answerer)
 		return;
 	answerer->is_done = true;
 	event_del(answerer->readable);
-	close_p(&answerer->fd);
-	answerer->fd = -1;
+	close_fd(&answerer->fd);
 	answerer->asking->n_open--;
 	check(answerer->asking);
 }
@@ -346,7 +335,6 @@ static int ask(struct peer *peer, const Rtl__Frame *request, const uint8_t *data
 {
 	struct server *server = peer->server;
 	struct asking *asking = calloc(1, sizeof(*asking));
-	struct timeval timeout;
 	unsigned ms;
 
 	if (!asking)
@@ -357,11 +345,10 @@ static int ask(struct peer *peer, const Rtl__Frame *request, const uint8_t *data
 	asking->next = server->askings;
 	server->askings = asking;
 	ms = classify(asking, request);
-	timeout = (struct timeval){.tv_sec = ms / 1000u, .tv_usec = (ms % 1000u) * 1000};
 	asking->bytes = FRAME_PREFIX_BYTES + bytes;
 	asking->request = malloc(asking->bytes);
 	asking->deadline = evtimer_new(server->base, on_deadline, asking);
-	if (!asking->request || !asking->deadline || event_add(asking->deadline, &timeout) < 0 ||
+	if (!asking->request || !asking->deadline || timer_start(asking->deadline, ms) < 0 ||
 		worker_tell(server, CHANNEL_ASK_ALL, asking->number) < 0) {
 		asking_free(asking);
 		return -ENOMEM;

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "collectord/loop/connections/worker.h"
 #include "collectord/loop/tools/overview.h"
@@ -20,10 +19,12 @@
 #include "collectord/loop/connections/state.h"
 #include "collectord/loop/sessions/session.h"
 #include "collectord/store/store.h"
+#include "collectord/loop/connections/timers.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 #include "proto/names/control.h"
 #include "proto/base/limits.h"
+#include "proto/base/list.h"
 
 /* The sessions and ranks that a request selects. */
 struct ctl_aim {
@@ -243,16 +244,10 @@ static void put_session(FILE *out, const struct session *session, const struct c
 
 static struct ctl_wait *wait_free(struct ctl_wait *wait)
 {
-	struct ctl_wait **at = &wait->server->ctl_waits;
-
-	while (*at && *at != wait)
-		at = &(*at)->next;
-	if (*at)
-		*at = wait->next;
+	LIST_REMOVE(wait->server->ctl_waits, wait, next);
 	if (wait->peer)
 		wait->peer->role_data = NULL;
-	if (wait->deadline)
-		event_free(wait->deadline);
+	event_done(wait->deadline);
 	aim_done(&wait->aim);
 	free(wait);
 	return NULL;
@@ -363,7 +358,6 @@ static void set_control(struct ctl_wait *wait, bool record, uint64_t duration_ns
 /* Takes the contents of @aim. */
 static void answer_record(struct peer *peer, struct ctl_aim *aim, bool record, uint64_t duration_ns)
 {
-	const struct timeval timeout = {CONTROL_ANSWER_MS / 1000, CONTROL_ANSWER_MS % 1000 * 1000};
 	struct ctl_wait *wait = wait_new(peer);
 	struct ctl_count all;
 	const char *name;
@@ -392,7 +386,7 @@ static void answer_record(struct peer *peer, struct ctl_aim *aim, bool record, u
 		ctl_refuse(peer, REASON_NONE, "no memory");
 		goto out;
 	}
-	event_add(wait->deadline, &timeout);
+	timer_start(wait->deadline, CONTROL_ANSWER_MS);
 	/* If the flush cannot be queued, the answer may precede the write to the database. */
 	wait->ticket = (struct flush_ticket){.done = on_stored, .data = wait};
 	wait->is_storing = store_flush(peer->server->store, access_uid(peer->server, peer),

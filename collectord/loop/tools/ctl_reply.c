@@ -15,12 +15,9 @@ void ctl_reply(
 	Rtl__CtlReply reply = RTL__CTL_REPLY__INIT;
 	Rtl__Frame frame = RTL__FRAME__INIT;
 
-	reply.has_ok = true;
-	reply.ok = is_ok;
-	reply.has_matched = true;
-	reply.matched = matched;
-	reply.has_reason = true;
-	reply.reason = reason;
+	MSG_SET(&reply, ok, is_ok);
+	MSG_SET(&reply, matched, matched);
+	MSG_SET(&reply, reason, reason);
 	msg_set_bytes(&reply.has_text, &reply.text, text);
 	frame.body_case = RTL__FRAME__BODY_CTL_REPLY;
 	frame.ctl_reply = &reply;

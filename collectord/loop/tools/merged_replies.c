@@ -10,6 +10,7 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 #include "proto/wire/msg.h"
+#include "proto/base/format.h"
 
 #define SESSIONS_MAX_SHOWN 2048u
 #define SPARE_BYTES	   4096u
@@ -28,8 +29,6 @@ static bool is_ok(const ProtobufCBinaryData *text)
 static char *merge_state(
 	const struct merge *merge, bool (*state_of)(const Rtl__Frame *, ProtobufCBinaryData *))
 {
-	char *text = NULL;
-
 	for (size_t i = 0; i < merge->count && !merge->silent; i++) {
 		ProtobufCBinaryData state;
 
@@ -38,8 +37,7 @@ static char *merge_state(
 	}
 	if (!merge->silent)
 		return strdup("ok");
-	return asprintf(&text, "degraded: no answer within 2 s: %s", merge->silent) < 0 ? NULL
-											: text;
+	return format_new("degraded: no answer within 2 s: %s", merge->silent);
 }
 
 /* ---- sessions ---------------------------------------------------------------------------------
@@ -287,8 +285,7 @@ static void take_refusal(const struct merge *merge, Rtl__CtlReply *ret)
 
 		if (!one || (ret->has_reason && ret->reason >= one->reason))
 			continue;
-		ret->has_reason = true;
-		ret->reason = one->reason;
+		MSG_SET(ret, reason, one->reason);
 		free(ret->text.data);
 		ret->text.data = malloc(one->text.len + 1);
 		ret->text.len = ret->text.data ? one->text.len : 0;

@@ -12,7 +12,6 @@
 #include "collectord/loop/tools/ctl.h"
 #include "collectord/loop/sessions/instance.h"
 #include "collectord/loop/tools/kept_sessions.h"
-#include "collectord/service/log.h"
 #include "collectord/loop/connections/peer.h"
 #include "collectord/loop/tools/removed_sessions.h"
 #include "collectord/loop/sessions/runner.h"
@@ -118,36 +117,25 @@ static void add_session(struct reply *reply, const struct session *session)
 	msg_set_bytes(&info->has_job, &info->job, session->job);
 	msg_set_bytes(&info->has_database, &info->database, session->database);
 	msg_set_bytes(&info->has_command, &info->command, session->command);
-	info->has_uid = true;
-	info->uid = session->uid;
-	info->has_start_realtime_ns = true;
-	info->start_realtime_ns = session->start_realtime_ns;
-	info->has_closed = true;
-	info->closed = session->state == SESSION_CLOSED;
-	info->has_live_processes = true;
-	info->live_processes = session_live_instances(session);
-	info->has_runners = true;
-	info->runners = session_waiting_runners(session);
+	MSG_SET(info, uid, session->uid);
+	MSG_SET(info, start_realtime_ns, session->start_realtime_ns);
+	MSG_SET(info, closed, session->state == SESSION_CLOSED);
+	MSG_SET(info, live_processes, session_live_instances(session));
+	MSG_SET(info, runners, session_waiting_runners(session));
 	msg_set_bytes(&info->has_complete, &info->complete, session->line);
 	if (!session->store)
 		return;
 	store_session_stat(session->store, stat);
-	info->has_simulated = true;
-	info->simulated = stat->simulated;
+	MSG_SET(info, simulated, stat->simulated);
 	info->has_processes = true;
 	/* New processes may not be stored yet. */
 	info->processes =
 		stat->processes > info->live_processes ? stat->processes : info->live_processes;
-	info->has_dispatched = true;
-	info->dispatched = stat->dispatched;
-	info->has_stored = true;
-	info->stored = stat->stored;
-	info->has_lost = true;
-	info->lost = stat->lost;
-	info->has_missing = true;
-	info->missing = stat->missing;
-	info->has_database_bytes = true;
-	info->database_bytes = stat->database_bytes;
+	MSG_SET(info, dispatched, stat->dispatched);
+	MSG_SET(info, stored, stat->stored);
+	MSG_SET(info, lost, stat->lost);
+	MSG_SET(info, missing, stat->missing);
+	MSG_SET(info, database_bytes, stat->database_bytes);
 	if (stat->start_realtime_ns)
 		info->start_realtime_ns = stat->start_realtime_ns;
 	msg_set_bytes(&info->has_complete, &info->complete, stat->line);
@@ -160,18 +148,12 @@ static void add_removed(struct reply *reply, const struct removed *removed)
 	begin_info(reply, info);
 	msg_set_bytes(&info->has_session, &info->session, removed->name);
 	msg_set_bytes(&info->has_job, &info->job, removed->job);
-	info->has_uid = true;
-	info->uid = removed->uid;
-	info->has_start_realtime_ns = true;
-	info->start_realtime_ns = removed->start_realtime_ns;
-	info->has_closed = true;
-	info->closed = true;
-	info->has_stored = true;
-	info->stored = removed->stored;
-	info->has_database_bytes = true;
-	info->database_bytes = removed->bytes;
-	info->has_removed_realtime_ns = true;
-	info->removed_realtime_ns = removed->removed_realtime_ns;
+	MSG_SET(info, uid, removed->uid);
+	MSG_SET(info, start_realtime_ns, removed->start_realtime_ns);
+	MSG_SET(info, closed, true);
+	MSG_SET(info, stored, removed->stored);
+	MSG_SET(info, database_bytes, removed->bytes);
+	MSG_SET(info, removed_realtime_ns, removed->removed_realtime_ns);
 	msg_set_bytes(&info->has_removed_why, &info->removed_why, removed->why);
 }
 
@@ -199,24 +181,15 @@ static int make_room(struct reply *reply, size_t n)
 
 static void fill_numbers(Rtl__StatRow *row, const struct store_gpu_stat *gpu)
 {
-	row->has_gpu_id = true;
-	row->gpu_id = gpu->gpu_id;
-	row->has_dispatched = true;
-	row->dispatched = gpu->dispatched;
-	row->has_stored = true;
-	row->stored = gpu->stored;
-	row->has_untimed = true;
-	row->untimed = gpu->untimed;
-	row->has_dropped = true;
-	row->dropped = gpu->dropped + gpu->torn;
-	row->has_skipped = true;
-	row->skipped = gpu->skipped;
-	row->has_outstanding = true;
-	row->outstanding = gpu->outstanding;
-	row->has_pending = true;
-	row->pending = gpu->pending;
-	row->has_busy_ns = true;
-	row->busy_ns = gpu->busy_ns;
+	MSG_SET(row, gpu_id, gpu->gpu_id);
+	MSG_SET(row, dispatched, gpu->dispatched);
+	MSG_SET(row, stored, gpu->stored);
+	MSG_SET(row, untimed, gpu->untimed);
+	MSG_SET(row, dropped, gpu->dropped + gpu->torn);
+	MSG_SET(row, skipped, gpu->skipped);
+	MSG_SET(row, outstanding, gpu->outstanding);
+	MSG_SET(row, pending, gpu->pending);
+	MSG_SET(row, busy_ns, gpu->busy_ns);
 	row->has_last_dispatch_ns = gpu->last_end_ns != 0;
 	row->last_dispatch_ns = gpu->last_end_ns;
 }
@@ -226,12 +199,10 @@ static void fill_row(Rtl__StatRow *row, const struct instance *instance,
 {
 	*row = (Rtl__StatRow)RTL__STAT_ROW__INIT;
 	msg_set_bytes(&row->has_session, &row->session, instance->session->name);
-	row->has_uid = true;
-	row->uid = instance->session->uid;
+	MSG_SET(row, uid, instance->session->uid);
 	row->has_process_id = stat->process_id != 0;
 	row->process_id = stat->process_id;
-	row->has_pid = true;
-	row->pid = instance->identity.pid;
+	MSG_SET(row, pid, instance->identity.pid);
 	row->has_rank = stat->has_rank;
 	row->rank = stat->rank;
 	msg_set_bytes(&row->has_state, &row->state, instance_state_name(instance));
@@ -423,16 +394,14 @@ static void answer_stat(struct peer *peer, const Rtl__StatRequest *request)
 		peer_close(peer);
 		return;
 	}
-	stat.has_time_ns = true;
-	stat.time_ns = clock_boottime_ns();
+	MSG_SET(&stat, time_ns, clock_boottime_ns());
 	stat.n_sessions = reply.n_infos;
 	stat.sessions = reply.info_list;
 	stat.n_rows = reply.n_rows;
 	stat.rows = reply.row_list;
 	stat.has_left_out = reply.left_out > 0;
 	stat.left_out = reply.left_out;
-	msg_set_bytes(&stat.has_state, &stat.state,
-		overview_state(peer->server, peer, state));
+	msg_set_bytes(&stat.has_state, &stat.state, overview_state(peer->server, peer, state));
 	put_totals(peer->server, &totals, &stat);
 	frame.body_case = RTL__FRAME__BODY_STAT_REPLY;
 	frame.stat_reply = &stat;
@@ -458,8 +427,8 @@ static void answer_sessions(struct peer *peer)
 			reply.n_infos < REPLY_SESSIONS_MAX)
 			add_removed(&reply, r);
 	fit_infos(&reply);
-	if (kept_sessions_list(peer->server, peer, REPLY_BYTES_MAX - REPLY_SPARE_BYTES - reply.bytes,
-		    &sessions) < 0) {
+	if (kept_sessions_list(peer->server, peer,
+		    REPLY_BYTES_MAX - REPLY_SPARE_BYTES - reply.bytes, &sessions) < 0) {
 		peer_close(peer);
 		return;
 	}

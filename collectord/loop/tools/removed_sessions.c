@@ -11,6 +11,7 @@
 #include "collectord/store/store.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
+#include "proto/base/list.h"
 
 static struct removed *removed_free(struct removed *removed)
 {
@@ -75,10 +76,6 @@ void removed_take(struct server *server, struct store_answer *answer)
 
 void removed_done(struct server *server)
 {
-	while (server->removed) {
-		struct removed *next = server->removed->next;
-
-		removed_free(server->removed);
-		server->removed = next;
-	}
+	while (server->removed)
+		removed_free(LIST_POP(server->removed));
 }

@@ -216,16 +216,11 @@ static int put_unseen(struct store_database *database, const struct command *com
 	return r < 0 ? r : STEP_TAKEN;
 }
 
-static int flush(struct store *store, struct store_database *database,
-	const struct command *command, bool is_last)
+static int flush(
+	struct store *store, struct store_database *database, const struct command *command)
 {
-	int r = 0;
+	int r = command->flush->is_scan_first ? scan_in_flight(store, database, true) : 0;
 
-	do
-		r = command->flush->is_scan_first ? scan_slice(store, database, true) : 0;
-	while (r == SCAN_MORE && is_last);
-	if (r == SCAN_MORE)
-		return -EAGAIN;
 	if (r == 0)
 		r = work_commit(store, database);
 	if (r == 0 && database->trouble)
@@ -246,7 +241,7 @@ static int step(
 	case COMMAND_PROCESS_REOPEN:
 		return reopen_process(store, database, command);
 	case COMMAND_PROCESS_END:
-		return close_process(store, database, command, is_last);
+		return close_process(store, database, command);
 	case COMMAND_PROCESS_LEFT:
 		return recover_end_process(store, database, command);
 	case COMMAND_PROCESS_WATCH:
@@ -262,7 +257,7 @@ static int step(
 	case COMMAND_SESSION_CLOSE:
 		return close_session(store, database, command, is_last);
 	case COMMAND_FLUSH:
-		return flush(store, database, command, is_last);
+		return flush(store, database, command);
 	default:
 		return 0;
 	}
@@ -327,20 +322,6 @@ static void stop_at(struct store *store, struct store_database *database, int er
 	command_list_prepend(&database->todo, &again);
 }
 
-/* True if the next command has to wait for a drain of another database: one recorder is drained at
- * a time, since that takes about 20 MiB. */
-static bool is_behind_a_drain(const struct store *store, const struct store_database *database)
-{
-	const struct command *first = database->todo.first;
-
-	if (!first || first->kind != COMMAND_PROCESS_END || first->memfd < 0)
-		return false;
-	for (const struct store_database *d = store->databases; d; d = d->next)
-		if (d != database && d->drain)
-			return true;
-	return false;
-}
-
 /* A drain ends the turn, so that other databases have theirs. */
 static bool is_a_turn(const struct command *command)
 {
@@ -355,7 +336,7 @@ static int work_next(struct store *store, struct store_database *database, bool 
 	bool is_over;
 	int r;
 
-	if (!database->todo.first || (!is_last && is_behind_a_drain(store, database)))
+	if (!database->todo.first)
 		return 0;
 	store_beat(store);
 	command = command_list_take(&database->todo);
@@ -399,7 +380,7 @@ static void work_turn(struct store *store, struct store_database *database, bool
 	if (r == STEP_UNDONE || r == STEP_GONE)
 		return;
 	stat_fill_due(database);
-	if (!is_last && scan_slice(store, database, false) < 0)
+	if (!is_last && scan_in_flight(store, database, false) < 0)
 		return;
 	if (database->has_openings || (database->is_parting && !store->index) ||
 		clock_monotonic_ns() >= work_next_commit(database))

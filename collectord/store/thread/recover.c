@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <glob.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectord/channel/seat.h"
 #include "collectord/db/damaged_file.h"
 #include "collectord/db/database.h"
 #include "collectord/catalog/index_removed.h"
@@ -16,6 +16,7 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 #include "proto/base/subordinate_uids.h"
+#include "proto/base/format.h"
 #include "proto/names/schema.h"
 
 #define HEX_BYTES (2 * sizeof(((struct store_left *)0)->token))
@@ -29,18 +30,6 @@ static const char sessions_sql[] =
 	"(SELECT sum(stored) FROM rtl_queue WHERE process_id IN "
 	"(SELECT id FROM rtl_process WHERE session_id = s.id)) FROM rtl_session s ORDER BY id";
 
-static void finalize_p(sqlite3_stmt **statement)
-{
-	sqlite3_finalize(*statement);
-}
-
-static char *column_copy(sqlite3_stmt *row, int column)
-{
-	const char *text = (const char *)sqlite3_column_text(row, column);
-
-	return text ? strdup(text) : NULL;
-}
-
 /* If our own boot id cannot be read, every session counts as one of this boot. */
 static bool is_same_boot(const char *recorded)
 {
@@ -52,20 +41,16 @@ static bool is_same_boot(const char *recorded)
 
 static void say_failed(struct store *store, const char *path, int error)
 {
-	struct store_answer answer = {.kind = STORE_LEFT_FAILED, .error = error};
-
-	if (asprintf(&answer.text, "%s: %s", path, session_file_explain(error)) < 0)
-		answer.text = NULL;
-	answer_left(store, &answer);
+	answer_text(store, STORE_LEFT_FAILED, error, "%s: %s", path, store_explain(error));
 }
 
 static void say_session(struct store *store, const char *path, sqlite3_stmt *row)
 {
 	struct store_answer answer = {
 		.kind = STORE_LEFT_SESSION,
-		.name = column_copy(row, 0),
-		.job = column_copy(row, 1),
-		.text = column_copy(row, 2),
+		.name = text_copy((const char *)sqlite3_column_text(row, 0)),
+		.job = text_copy((const char *)sqlite3_column_text(row, 1)),
+		.text = text_copy((const char *)sqlite3_column_text(row, 2)),
 		.database = strdup(path),
 	};
 
@@ -177,7 +162,7 @@ static int peek(struct store *store, const char *path, bool has_log)
 	int r = aside_check(path, SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
 
 	if (r == 0)
-		r = database_open_to_read(path, session_file_patience(store), &db);
+		r = database_open_to_read(path, &store->patience, &db);
 	if (r == 0)
 		r = check_ours(db);
 	if (r == 1) {
@@ -191,10 +176,8 @@ static int peek(struct store *store, const char *path, bool has_log)
 
 static bool has_beside(const char *path, const char *ending)
 {
-	CLEANUP(free_p) char *beside = NULL;
+	CLEANUP(free_p) char *beside = format_new("%s%s", path, ending);
 
-	if (asprintf(&beside, "%s%s", path, ending) < 0)
-		beside = NULL;
 	return beside && storage_check_file(beside) == 0;
 }
 
@@ -209,8 +192,8 @@ static void answer_left_open(const struct index_entry *entry, void *data)
 	struct store_answer answer = {
 		.kind = STORE_LEFT_SESSION,
 		.name = strdup(entry->name),
-		.job = entry->job ? strdup(entry->job) : NULL,
-		.text = entry->command ? strdup(entry->command) : NULL,
+		.job = text_copy(entry->job),
+		.text = text_copy(entry->command),
 		.database = strdup(entry->database),
 		.left = {.uid = entry->uid, .is_this_boot = true},
 	};
@@ -223,9 +206,9 @@ static void answer_left_closed(const struct index_entry *entry, void *data)
 	struct store_answer answer = {
 		.kind = STORE_LEFT_CLOSED,
 		.name = strdup(entry->name),
-		.job = entry->job ? strdup(entry->job) : NULL,
-		.text = entry->command ? strdup(entry->command) : NULL,
-		.line = entry->line ? strdup(entry->line) : NULL,
+		.job = text_copy(entry->job),
+		.text = text_copy(entry->command),
+		.line = text_copy(entry->line),
 		.database = strdup(entry->database),
 		.complete = entry->is_complete,
 		.left = {.uid = entry->uid},
@@ -416,7 +399,7 @@ static bool is_vacant(struct store *store, const char *path)
 	int r = storage_check_file(path);
 
 	if (r == 0)
-		r = database_open_to_read(path, session_file_patience(store), &db);
+		r = database_open_to_read(path, &store->patience, &db);
 	if (r == 0)
 		r = check_ours(db);
 	if (r == 1) {
@@ -542,8 +525,8 @@ void recover_sessions(struct store *store, const char *path)
 	}
 	if (r < 0)
 		say_failed(store, "index.db", r);
-	if (store->index && store->neighbours)
-		(void)index_each_closed_since(store->index, store->neighbours->since_realtime_ns,
+	if (store->index && store->seat)
+		(void)index_each_closed_since(store->index, store->seat->since_realtime_ns,
 			SESSIONS_CLOSED_MAX, answer_left_closed, store);
 	retention_tell_kept(store);
 	retention_tell_neighbours(store);

@@ -11,9 +11,8 @@
 #include "collectord/store/retention.h"
 #include "collectord/store/thread/thread.h"
 #include "proto/base/cleanup.h"
-#include "proto/base/clock.h"
 #include "proto/base/fault.h"
-#include "proto/base/subordinate_uids.h"
+#include "proto/base/list.h"
 
 /* ---- sessions -------------------------------------------------------------------------------- */
 
@@ -46,8 +45,6 @@ static unsigned count_stalled(const struct store_process *p)
 
 static void forget_session(struct store *store, struct store_session *session)
 {
-	struct store_session **at = &store->sessions;
-
 	for (struct store_database *d = store->databases; d; d = d->next)
 		drop_commands(store, &d->todo, session);
 	/* The lock guards the count; the loop thread has freed the session and no longer walks its
@@ -55,10 +52,7 @@ static void forget_session(struct store *store, struct store_session *session)
 	pthread_mutex_lock(&store->lock);
 	store->stalled -= count_stalled(session->processes) + count_stalled(session->ended);
 	pthread_mutex_unlock(&store->lock);
-	while (*at && *at != session)
-		at = &(*at)->next;
-	if (*at)
-		*at = session->next;
+	LIST_REMOVE(store->sessions, session, next);
 	destroy_session(session);
 }
 
@@ -78,8 +72,6 @@ static bool open_file(struct store *store, struct command *open)
 		answer_session(session, STORE_FAILED, r, why);
 		return false;
 	}
-	if (session->database->owner == STORE_EVERYBODY)
-		session->database->owner = subuids_owner(store->subuids, session->uid);
 	open->text = why[0] ? strdup(why) : NULL; /* a warning */
 	return true;
 }
@@ -277,14 +269,13 @@ static bool has_close_before(const struct command_list *list, uint64_t before_ns
 	return false;
 }
 
-/* True if a session is closed in the database before @before_ns, or half a drain is stored, or it
- * is sealed. A database that itself has to wait is not busy, unless it is sealed: a session that
- * joined it then would leave it without a WAL. */
+/* True if a session is closed in the database before @before_ns, or it is sealed. A database that
+ * itself has to wait is not busy, unless it is sealed: a session that joined it then would leave it
+ * without a WAL. */
 static bool is_busy(const struct store_database *database, uint64_t before_ns)
 {
 	return database->is_sealed ||
-	       (!database->not_before_ns &&
-		       (database->drain || has_close_before(&database->todo, before_ns)));
+	       (!database->not_before_ns && has_close_before(&database->todo, before_ns));
 }
 
 /* In a folder, a database is continued by a session of the same user and job. */
@@ -309,16 +300,10 @@ static bool can_be_opened(struct store *store, const struct command *open)
 	return true;
 }
 
-/* Once its file is open there is nothing left to wait for. */
-static bool can_go_on(struct store *store, const struct command *open)
-{
-	return open->session->database || can_be_opened(store, open);
-}
-
 bool turns_has_opens(struct store *store)
 {
 	for (const struct command *c = store->opens.first; c; c = c->next)
-		if (can_go_on(store, c))
+		if (can_be_opened(store, c))
 			return true;
 	return false;
 }
@@ -329,7 +314,7 @@ static struct command *take_open(struct store *store, bool is_last)
 	struct command_list before = {0};
 	struct command *open;
 
-	while ((open = command_list_take(&store->opens)) && !is_last && !can_go_on(store, open))
+	while ((open = command_list_take(&store->opens)) && !is_last && !can_be_opened(store, open))
 		command_list_add(&before, open);
 	command_list_prepend(&store->opens, &before);
 	return open;
@@ -346,29 +331,17 @@ static void end_wait(struct store *store, struct command *open)
 		route_to_session(store, session, command);
 }
 
-/*
- * Makes one step of opening a session: first its file, then its row in the index, since each waits
- * for the disk a few times. False: there is no session to open, or all have to wait.
- */
+/* Opens one session. False: there is none to open, or all have to wait. */
 static bool open_next(struct store *store, bool is_last)
 {
 	struct command *open = take_open(store, is_last);
-	struct command_list again = {0};
 
 	if (!open)
 		return false;
 	store_beat(store);
-	if (open->session->database) {
+	if (open_file(store, open))
 		tell_opened(store, open);
-		end_wait(store, open);
-		return true;
-	}
-	if (open_file(store, open)) {
-		command_list_add(&again, open);
-		command_list_prepend(&store->opens, &again);
-	} else {
-		end_wait(store, open);
-	}
+	end_wait(store, open);
 	return true;
 }
 

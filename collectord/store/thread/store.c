@@ -3,14 +3,13 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "collectord/db/damaged_file.h"
+#include "collectord/channel/channel.h"
+#include "collectord/channel/seat.h"
 #include "collectord/db/database.h"
 #include "collectord/db/watched_vfs.h"
 #include "collectord/store/retention.h"
@@ -19,6 +18,8 @@
 #include "proto/base/cleanup.h"
 #include "proto/base/clock.h"
 #include "proto/base/limits.h"
+#include "proto/base/format.h"
+#include "proto/base/list.h"
 
 static void run_batch(struct store *store, struct command_list *batch)
 {
@@ -137,7 +138,7 @@ static void close_all(struct store *store)
 	while (store->databases) {
 		struct store_database *database = store->databases;
 
-		if (!database->must_reload && !database->must_renew && !database->drain)
+		if (!database->must_reload && !database->must_renew)
 			save_everything(store, database);
 		while ((command = command_list_take(&database->todo)) ||
 			(command = command_list_take(&database->taken)))
@@ -146,12 +147,8 @@ static void close_all(struct store *store)
 		/* The last connection to close checkpoints the WAL. */
 		session_file_close(store, database);
 	}
-	while (store->sessions) {
-		struct store_session *next = store->sessions->next;
-
-		destroy_session(store->sessions);
-		store->sessions = next;
-	}
+	while (store->sessions)
+		destroy_session(LIST_POP(store->sessions));
 }
 
 static int go_on_beating(void *data)
@@ -232,7 +229,6 @@ static void release(struct store *store)
 	retention_free(store->retention);
 	index_close(store->index);
 	room_close(store->room);
-	quotas_done(&store->quotas);
 	msg_arena_done(&store->arena);
 	pthread_cond_destroy(&store->wake);
 	pthread_mutex_destroy(&store->lock);
@@ -241,16 +237,22 @@ static void release(struct store *store)
 	free(store);
 }
 
-/* Passes on what changed in the index of a tenant, so that copies of it can follow. */
+/*
+ * Tells the supervisor what changed in the index of a tenant, so that the copy of it can follow. If
+ * the channel is full or the name is too long, the database is copied together with all the others,
+ * when this worker ends at the latest.
+ */
 static void on_index_changed(const char *database, void *data)
 {
 	const struct store *store = data;
 	const char *path = index_file_path(store->index);
 	size_t bytes = (size_t)(strrchr(path, '/') - path) + 1;
+	struct channel_message message = {.kind = CHANNEL_INDEXED};
 
-	if (database)
-		database = strncmp(database, path, bytes) == 0 ? database + bytes : NULL;
-	store->neighbours->indexed(store->neighbours->data, database);
+	if (database && strncmp(database, path, bytes) == 0 &&
+		strlen(database + bytes) < sizeof(message.name))
+		strcpy(message.name, database + bytes);
+	(void)channel_send(store->seat->channel, &message, -1);
 }
 
 /* Reads the index of the node, which lies beside that of the tenant. Records of removed sessions
@@ -258,10 +260,9 @@ static void on_index_changed(const char *database, void *data)
  * place. */
 static void take_over_index(struct store *store, const char *path)
 {
-	CLEANUP(free_p) char *node = NULL;
+	CLEANUP(free_p)
+	char *node = format_new("%.*s/index.db", (int)(strrchr(path, '/') - path), path);
 
-	if (asprintf(&node, "%.*s/index.db", (int)(strrchr(path, '/') - path), path) < 0)
-		node = NULL;
 	if (node) /* without memory the files are left to tell */
 		(void)index_take_over(store->index, node, store->tenant);
 }
@@ -271,13 +272,12 @@ static int open_index(struct store *store, const char *path)
 {
 	struct index_state state = {0};
 	CLEANUP(free_p) char *aside = NULL;
-	struct store_answer answer = {.kind = STORE_SET_ASIDE};
 	int r = index_open_or_renew(path, store->subuids, &store->index, &state);
 
 	aside = state.aside;
 	if (r < 0)
 		return r;
-	if (store->neighbours) {
+	if (store->seat) {
 		if (state.is_new)
 			take_over_index(store, path);
 		index_watch(store->index, on_index_changed, store);
@@ -286,13 +286,8 @@ static int open_index(struct store *store, const char *path)
 		store->scan = strdup(path);
 	if (state.is_new && !store->scan)
 		return -ENOMEM;
-	if (!aside)
-		return 0;
-	answer.error = state.damage;
-	if (asprintf(&answer.text, "set aside: %s: %s; it is %s now", path,
-		    session_file_explain(answer.error), aside) < 0)
-		answer.text = NULL;
-	answer_left(store, &answer);
+	if (aside)
+		renew_say_aside(store, path, aside, state.damage);
 	return 0;
 }
 
@@ -313,9 +308,9 @@ int store_new(const struct store_config *config, struct store **ret)
 		.data = store,
 	};
 	store->subuids = config->subuids;
-	store->tenant = config->neighbours ? config->neighbours->tenant : STORE_EVERYBODY;
-	store->neighbours = config->neighbours;
-	quotas_init(&store->quotas, &config->limits);
+	store->tenant = config->seat ? config->seat->owner : STORE_EVERYBODY;
+	store->seat = config->seat;
+	quota_limit(&store->account, &config->limits);
 	store->has_quotas = over_quota_has_any(&config->limits);
 	store->answer_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (store->answer_fd < 0)
@@ -323,7 +318,7 @@ int store_new(const struct store_config *config, struct store **ret)
 	store->give_up_ns =
 		(config->give_up_ms ? config->give_up_ms : STORE_GIVE_UP_MS) * 1000000ull;
 	if (r == 0 && config->folder)
-		r = room_open(config->folder, config->neighbours ? config->neighbours->reserve : -1,
+		r = room_open(config->folder, config->seat ? config->seat->reserve : -1,
 			STORE_RESERVE_BYTES, config->keep_free_bytes, &store->room);
 	if (r == 0 && config->index_path)
 		r = open_index(store, config->index_path);
@@ -351,11 +346,6 @@ struct store *store_free(struct store *store)
 	answer_drop_all(store);
 	release(store);
 	return NULL;
-}
-
-const char *store_explain(int error)
-{
-	return session_file_explain(error);
 }
 
 int store_answer_fd(const struct store *store)

@@ -17,7 +17,7 @@ void store_wake_locked(struct store *store);
 /* scheduler.c */
 /* Puts the command into the queue of its database, or of its session while that waits. */
 void turns_route(struct store *store, struct command *command);
-/* Opens half a session and gives each database one turn. */
+/* Opens one session and gives each database one turn. */
 void turns_round(struct store *store);
 /* Does all that is left, before the end of the store. */
 void turns_finish(struct store *store);
@@ -37,14 +37,13 @@ int store_session_new(struct store *store, const struct store_session_params *pa
 bool work_database(struct store *store, struct store_database *database, bool is_last);
 
 /* in_flight_poll.c */
-#define SCAN_MORE 1 /* the scan has not reached all processes */
 /* CLOCK_MONOTONIC of the next scan; UINT64_MAX: no process is to be scanned. */
 uint64_t scan_next_ns(const struct store_database *database);
 /*
- * Runs one turn of a scan of what is in flight, if it is due or a client asks. The next commit
- * stores what it finds. SCAN_MORE, 0, STEP_UNDONE.
+ * Scans what is in flight, if that is due or a client asks. The next commit stores what it finds.
+ * 0, STEP_UNDONE.
  */
-int scan_slice(struct store *store, struct store_database *database, bool is_asked);
+int scan_in_flight(struct store *store, struct store_database *database, bool is_asked);
 
 /* recover.c: continues what an earlier run of the collector left open. */
 void recover_sessions(struct store *store, const char *path);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The index as retention uses it: what a removal costs does not depend on how much history there
- * is, sums follow the rows, and the removals of one user do not push those of another out. Costs
+ * is, sums follow the rows, and the oldest removals are forgotten. Costs
  * are SQLite's steps, which are the same on each machine.
  */
 #include <stdio.h>
@@ -133,18 +133,12 @@ static uint64_t no_bytes(const char *database)
 	return 0;
 }
 
-struct sums {
-	uint64_t bytes[UIDS];
-	unsigned count[UIDS];
-};
-
-static void take(uid_t uid, uint64_t bytes, unsigned count, void *data)
+static struct index_totals totals(struct index *index)
 {
-	struct sums *sums = data;
+	struct index_totals ret;
 
-	assert_in_range(uid, 0, UIDS - 1);
-	sums->bytes[uid] = bytes;
-	sums->count[uid] = count;
+	assert_int_equal(index_totals_read(index, &ret), 0);
+	return ret;
 }
 
 static int count_step(void *data)
@@ -157,23 +151,20 @@ static int count_step(void *data)
 static uint64_t steps_of_a_removal(struct index *index, unsigned n)
 {
 	struct index_closed closed = {0};
-	struct sums sums = {0};
 	uint64_t steps = 0, kept;
 
-	assert_int_equal(index_each_closed(index, take, &sums), 0); /* read once */
+	(void)totals(index); /* read once */
 	sqlite3_progress_handler(index->db, 1, count_step, &steps);
 	put(index, n, 0, 0);
 	put(index, n, 3 * DAY_NS, BYTES);
 	assert_int_equal(index_unkeep(index, "it is being read"), 0);
 	assert_int_equal(index_weigh(index, no_bytes), 0);
-	assert_int_equal(index_each_closed(index, take, &sums), 0);
+	(void)totals(index);
 	assert_int_equal(index_kept_bytes(index, &kept), 0);
-	assert_int_equal(index_find_oldest(index, INDEX_ANY, &closed), 1);
-	free(closed.database);
-	assert_int_equal(index_find_oldest(index, 1, &closed), 1);
+	assert_int_equal(index_keep(index, "/store/0/s-00000.db", "it is being read"), 0);
+	assert_int_equal(index_find_oldest(index, &closed), 1);
 	assert_int_equal(closed.uid, 1);
 	assert_string_equal(closed.database, "/store/1/s-00001.db");
-	assert_int_equal(index_keep(index, "/store/0/s-00000.db", "it is being read"), 0);
 	assert_int_equal(index_begin_removal(index, closed.database, "too old"), 0);
 	assert_int_equal(index_end_removal(index, closed.database), 0);
 	sqlite3_progress_handler(index->db, 0, NULL, NULL);
@@ -204,29 +195,29 @@ CASE(a_removal_costs_the_same_whatever_there_is)
 CASE(sums_of_a_long_history_are_read_in_one_pass)
 {
 	struct index *index = place->index;
-	struct sums sums = {0};
 	uint64_t steps = 0;
 
 	put_closed(index, MANY);
 	sqlite3_progress_handler(index->db, 1, count_step, &steps);
-	assert_int_equal(index_each_closed(index, take, &sums), 0);
+	(void)totals(index);
 	print_message("%llu steps for %u sessions\n", (unsigned long long)steps, MANY);
 	assert_in_range(steps, MANY, STEPS_A_ROW * MANY);
 	steps = 0;
-	assert_int_equal(index_each_closed(index, take, &sums), 0);
+	(void)totals(index);
 	assert_int_equal(steps, 0);
 	sqlite3_progress_handler(index->db, 0, NULL, NULL);
-	assert_int_equal(sums.count[1], MANY / UIDS);
+	assert_int_equal(totals(index).closed, MANY);
 }
 
 static void check_sums(struct index *index)
 {
-	struct sums going_along = {0}, anew = {0};
+	struct index_totals going_along = totals(index), anew;
 
-	assert_int_equal(index_each_closed(index, take, &going_along), 0);
 	index_totals_forget(index);
-	assert_int_equal(index_each_closed(index, take, &anew), 0);
-	assert_memory_equal(&going_along, &anew, sizeof(anew));
+	anew = totals(index);
+	assert_int_equal(going_along.closed, anew.closed);
+	assert_int_equal(going_along.closed_bytes, anew.closed_bytes);
+	assert_int_equal(going_along.removed, anew.removed);
 }
 
 static uint64_t some_bytes(const char *database)
@@ -237,7 +228,6 @@ static uint64_t some_bytes(const char *database)
 CASE(sums_go_along_with_the_rows)
 {
 	struct index *index = place->index;
-	struct sums sums = {0};
 
 	put_closed(index, FEW);
 	check_sums(index);
@@ -259,10 +249,11 @@ CASE(sums_go_along_with_the_rows)
 	assert_int_equal(index_end_removal(index, "/store/2/s-00002.db"), 0);
 	check_sums(index);
 	assert_int_equal(number(index, "SELECT count(*) FROM removed"), 2);
-	assert_int_equal(index_each_closed(index, take, &sums), 0);
-	assert_int_equal(sums.count[2], FEW / UIDS - 1);
-	assert_int_equal(sums.bytes[2], (FEW / UIDS - 1) * BYTES);
-	assert_int_equal(sums.bytes[3], (FEW / UIDS - 1 + 7) * BYTES);
+	assert_int_equal(totals(index).removed, 2);
+	/* One that was weighed came, one became larger, and one went. */
+	assert_int_equal(totals(index).closed, FEW);
+	assert_int_equal(totals(index).closed_bytes,
+		(FEW - 1 + 6) * BYTES + strlen("/store/1/s-00017.db"));
 	/* Nothing goes where nothing can be written: the sums stay what they were. */
 	sql(index, "PRAGMA query_only=1");
 	assert_true(index_begin_removal(index, "/store/1/s-00001.db", "x") < 0);
@@ -293,33 +284,19 @@ static void count_told(const struct index_removed *removed, void *data)
 	((unsigned *)data)[removed->session.uid]++;
 }
 
-/* Thousands of one user's sessions come and go; the index remembers the few of another. */
-CASE(many_removals_of_one_user_push_out_only_that_users)
+CASE(the_oldest_removals_are_forgotten)
 {
 	struct index *index = place->index;
-	unsigned told[UIDS] = {0};
 
-	put_removed(index, 1, 100);
-	put_removed(index, 0, REMOVED_ROWS_MAX - 100);
 	put_closed(index, FEW);
-	for (unsigned i = 0; i < FEW; i += UIDS) {
-		char database[64];
-
-		snprintf(database, sizeof(database), "/store/0/s-%05u.db", i);
-		assert_int_equal(index_begin_removal(index, database, "x"), 0);
-		assert_int_equal(index_end_removal(index, database), 0);
-	}
+	put_removed(index, 0, 5);
+	put_removed(index, 1, REMOVED_ROWS_MAX - 4);
+	assert_int_equal(index_begin_removal(index, "/store/0/s-00000.db", "x"), 0);
+	assert_int_equal(index_end_removal(index, "/store/0/s-00000.db"), 0);
 	assert_int_equal(number(index, "SELECT count(*) FROM removed"), REMOVED_ROWS_MAX);
-	assert_int_equal(number(index, "SELECT count(*) FROM removed WHERE uid = 1"), 100);
-	assert_int_equal(
-		number(index, "SELECT count(*) FROM removed WHERE name GLOB 's-*'"), FEW / UIDS);
-	assert_int_equal(
-		number(index, "SELECT count(*) FROM removed WHERE uid = 0 AND name = 'r-4'"), 0);
-	/* Nor at the next start of the collector. */
-	assert_int_equal(
-		index_each_removed(index, NULL, SESSIONS_REMOVED_MAX, count_told, told), 0);
-	assert_int_equal(told[0], SESSIONS_REMOVED_PER_UID_MAX);
-	assert_int_equal(told[1], 100);
+	assert_int_equal(number(index, "SELECT count(*) FROM removed WHERE uid = 0"), 4);
+	assert_int_equal(number(index, "SELECT min(id) FROM removed"), 3);
+	check_sums(index);
 }
 
 static unsigned told_of(struct index *index, const char *database)
@@ -371,11 +348,11 @@ CASE(a_session_whose_file_is_gone_counts_as_removed)
 	check_sums(index);
 }
 
-static void expect_oldest(struct index *index, uid_t uid, const char *database)
+static void expect_oldest(struct index *index, const char *database)
 {
 	struct index_closed closed = {0};
 
-	assert_int_equal(index_find_oldest(index, uid, &closed), database != NULL);
+	assert_int_equal(index_find_oldest(index, &closed), database != NULL);
 	if (database)
 		assert_string_equal(closed.database, database);
 	free(closed.database);
@@ -387,26 +364,25 @@ CASE(the_oldest_is_closed_and_may_go)
 	struct index_entry other = {
 		.database = "/store/0/s-00000.db", .name = "other", .start_realtime_ns = DAY_NS};
 
-	put_closed(index, 3 * UIDS);
-	expect_oldest(index, 0, "/store/0/s-00000.db");
+	put_closed(index, 3);
+	expect_oldest(index, "/store/0/s-00000.db");
 	/* Another session of the same file is open, then closed last of all. */
 	assert_int_equal(index_put(index, &other), 0);
-	expect_oldest(index, 0, "/store/0/s-00004.db");
+	expect_oldest(index, "/store/1/s-00001.db");
 	other.end_realtime_ns = 3 * DAY_NS;
 	assert_int_equal(index_put(index, &other), 0);
-	expect_oldest(index, 0, "/store/0/s-00004.db");
-	assert_int_equal(index_keep(index, "/store/0/s-00004.db", "it is being read"), 0);
-	expect_oldest(index, 0, "/store/0/s-00008.db");
-	assert_int_equal(index_keep(index, "/store/0/s-00008.db", "it is not ours"), 0);
-	expect_oldest(index, 0, "/store/0/s-00000.db");
+	expect_oldest(index, "/store/1/s-00001.db");
+	assert_int_equal(index_keep(index, "/store/1/s-00001.db", "it is being read"), 0);
+	expect_oldest(index, "/store/2/s-00002.db");
+	assert_int_equal(index_keep(index, "/store/2/s-00002.db", "it is not ours"), 0);
+	expect_oldest(index, "/store/0/s-00000.db");
 	assert_int_equal(index_unkeep(index, "it is being read"), 0);
-	expect_oldest(index, 0, "/store/0/s-00004.db");
-	expect_oldest(index, INDEX_ANY, "/store/1/s-00001.db");
+	expect_oldest(index, "/store/1/s-00001.db");
 	assert_int_equal(index_keep(index, "/store/0/s-00000.db", "it is not ours"), 0);
-	assert_int_equal(index_keep(index, "/store/0/s-00004.db", "it is not ours"), 0);
-	expect_oldest(index, 0, NULL);
+	assert_int_equal(index_keep(index, "/store/1/s-00001.db", "it is not ours"), 0);
+	expect_oldest(index, NULL);
 	assert_int_equal(index_unkeep(index, NULL), 0);
-	expect_oldest(index, 0, "/store/0/s-00004.db");
+	expect_oldest(index, "/store/1/s-00001.db");
 }
 
 static void take_owned(const char *database, uid_t uid, void *data)
@@ -434,23 +410,21 @@ CASE(what_its_owner_keeps_is_not_removed_by_others_and_stays_so_after_a_restart)
 	assert_false(owned.is_open || owned.is_kept);
 	free(owned.database);
 	assert_int_equal(index_keep_for_owner(place->index, "/store/0/s-00000.db", true), 0);
-	expect_oldest(place->index, 0, "/store/0/s-00004.db");
+	expect_oldest(place->index, "/store/1/s-00001.db");
 	/* Neither the end of a reading nor a start ends it. */
 	assert_int_equal(index_unkeep(place->index, "it is being read"), 0);
 	reopen_index(place, NULL);
 	assert_int_equal(index_unkeep(place->index, NULL), 0);
-	expect_oldest(place->index, 0, "/store/0/s-00004.db");
+	expect_oldest(place->index, "/store/1/s-00001.db");
 	/* It is opened and closed again. */
 	put(place->index, 0, 0, 0);
 	put(place->index, 0, 3 * DAY_NS, BYTES);
 	assert_int_equal(index_find_owned(place->index, 0, NULL, "/store/0/s-00000.db", &owned), 1);
 	assert_true(owned.is_kept && !owned.is_open);
 	free(owned.database);
-	assert_int_equal(index_count_owned(place->index, 0, &count, &bytes), 0);
+	assert_int_equal(index_count_owned(place->index, &count, &bytes), 0);
 	assert_int_equal(count, 1);
 	assert_int_equal(bytes, BYTES);
-	assert_int_equal(index_count_owned(place->index, 1, &count, &bytes), 0);
-	assert_int_equal(count + bytes, 0);
 	assert_int_equal(index_each_owned(place->index, 8, take_owned, &listed), 0);
 	assert_int_equal(listed, 1);
 	assert_int_equal(index_keep_for_owner(place->index, "/store/0/s-00000.db", false), 0);
@@ -479,7 +453,6 @@ CASE(what_its_owner_removed_leaves_no_row)
 CASE(subordinate_uids_are_one_tenant)
 {
 	struct subuids *subuids = NULL;
-	struct sums sums = {0};
 	char path[128];
 	FILE *file;
 
@@ -495,16 +468,10 @@ CASE(subordinate_uids_are_one_tenant)
 	assert_in_range(sqlite3_total_changes(place->index->db), 1, FEW + 5);
 	put(place->index, FEW + 2, 3 * DAY_NS, BYTES); /* of uid 2 */
 	check_sums(place->index);
-	assert_int_equal(index_each_closed(place->index, take, &sums), 0);
-	assert_int_equal(sums.count[0], FEW / UIDS);
-	assert_int_equal(sums.count[1], 2 * FEW / UIDS + 1);
-	assert_int_equal(sums.count[2], 0);
-	assert_int_equal(sums.count[3], FEW / UIDS);
-	expect_oldest(place->index, 2, NULL);
-	expect_oldest(place->index, 1, "/store/1/s-00001.db");
-	assert_int_equal(index_begin_removal(place->index, "/store/1/s-00001.db", "x"), 0);
-	expect_oldest(place->index, 1, "/store/2/s-00002.db");
-	assert_int_equal(number(place->index, "SELECT count(*) FROM removed WHERE tenant = 1"), 6);
+	assert_int_equal(number(place->index, "SELECT count(*) FROM session WHERE tenant = 1"),
+		2 * FEW / UIDS + 1);
+	assert_int_equal(number(place->index, "SELECT count(*) FROM session WHERE tenant = 2"), 0);
+	assert_int_equal(number(place->index, "SELECT count(*) FROM removed WHERE tenant = 1"), 5);
 	/* The next start has nothing to write. */
 	reopen_index(place, subuids);
 	assert_int_equal(sqlite3_total_changes(place->index->db), 0);
@@ -512,7 +479,6 @@ CASE(subordinate_uids_are_one_tenant)
 	reopen_index(place, NULL);
 	subuids_free(subuids);
 	assert_int_equal(unlink(path), 0);
-	expect_oldest(place->index, 2, "/store/2/s-00002.db");
 	assert_int_equal(number(place->index, "SELECT count(*) FROM removed WHERE tenant = 2"), 5);
 }
 
@@ -555,7 +521,6 @@ CASE(what_rtl_ls_shows_is_of_a_closed_file)
 /* The index is as the first version left it. */
 CASE(an_older_index_goes_on)
 {
-	struct sums sums = {0};
 
 	put_closed(place->index, FEW);
 	put_removed(place->index, 1, 5);
@@ -573,10 +538,9 @@ CASE(an_older_index_goes_on)
 	reopen_index(place, NULL);
 	assert_int_equal(number(place->index, "PRAGMA user_version"), SCHEMA_INDEX_VERSION);
 	assert_int_equal(number(place->index, "SELECT count(changed_ns) FROM session"), 0);
-	assert_int_equal(index_each_closed(place->index, take, &sums), 0);
-	assert_int_equal(sums.count[3], FEW / UIDS);
-	assert_int_equal(sums.bytes[3], FEW / UIDS * BYTES);
-	expect_oldest(place->index, 3, "/store/3/s-00003.db");
+	assert_int_equal(totals(place->index).closed, FEW);
+	assert_int_equal(totals(place->index).closed_bytes, FEW * BYTES);
+	expect_oldest(place->index, "/store/0/s-00000.db");
 	assert_int_equal(
 		number(place->index, "SELECT count(*) FROM removed WHERE tenant = uid"), 5);
 }

@@ -68,6 +68,36 @@ TEST_CASE(what_is_no_message_is_refused_and_the_next_one_is_heard)
 	close(pair[1]);
 }
 
+/* Or whoever writes the channel fills our table of descriptors. */
+TEST_CASE(of_several_descriptors_of_a_message_none_stays_open)
+{
+	struct channel_message message = {.kind = CHANNEL_READY}, got;
+	struct iovec data = {&message, sizeof(message)};
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(2 * sizeof(int))];
+	} control = {.header = {.cmsg_level = SOL_SOCKET,
+			     .cmsg_type = SCM_RIGHTS,
+			     .cmsg_len = CMSG_LEN(2 * sizeof(int))}};
+	const struct msghdr header = {.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes)};
+	int pair[2], fds[2], passed = -1;
+
+	assert_int_equal(channel_pair(pair), 0);
+	assert_int_equal(pipe(fds), 0);
+	memcpy(CMSG_DATA(&control.header), (int[2]){fds[1], fds[1]}, 2 * sizeof(int));
+	assert_int_equal(sendmsg(pair[0], &header, 0), sizeof(message));
+	assert_int_equal(channel_receive(pair[1], &got, &passed), -EMFILE);
+	assert_int_equal(passed, -1);
+	close(fds[1]);
+	assert_int_equal(read(fds[0], &got, 1), 0); /* nobody has the other end of the pipe */
+	close(fds[0]);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 TEST_CASE(sending_to_a_full_channel_does_not_block)
 {
 	const struct channel_message message = {.kind = CHANNEL_CONNECTION};
@@ -102,7 +132,7 @@ TEST_CASE(full_doors_of_all_workers_stay_within_the_limit_of_their_user)
 
 TEST_CASE(what_a_child_writes_into_its_page_all_see)
 {
-	struct ledger *ledger = ledger_new();
+	struct ledger_pages *ledger = ledger_new();
 	struct ledger_tenant *first, *second;
 	struct ledger_totals totals;
 	pid_t pid;
@@ -132,7 +162,7 @@ TEST_CASE(what_a_child_writes_into_its_page_all_see)
 
 TEST_CASE(one_tenant_more_than_there_is_room_for_has_no_page)
 {
-	struct ledger *ledger = ledger_new();
+	struct ledger_pages *ledger = ledger_new();
 
 	assert_non_null(ledger);
 	for (unsigned i = 0; i < LEDGER_TENANTS_MAX; i++)
@@ -144,7 +174,7 @@ TEST_CASE(one_tenant_more_than_there_is_room_for_has_no_page)
 
 TEST_CASE(a_page_that_is_given_has_nothing_of_its_former_tenant)
 {
-	struct ledger *ledger = ledger_new();
+	struct ledger_pages *ledger = ledger_new();
 	struct ledger_tenant *page;
 
 	assert_non_null(ledger);

@@ -13,7 +13,6 @@
 #include "collectord/db/rows/quota.h"
 #include "collectord/recorder/counters.h"
 #include "proto/base/limits.h"
-#include "proto/base/subordinate_uids.h"
 #include "tests/unit/collectord/store/harness.h"
 #include "tests/unit/collectord/store/recorder.h"
 
@@ -119,29 +118,17 @@ static void store_as(struct harness *h, uid_t uid, const char *path)
 	h->session = store_session_free(h->session);
 }
 
-/* Two uids of a user's range share one bucket; a uid behind the range has its own. */
-STORE_CASE(subordinate_uids_have_one_bucket)
+/* They are one tenant's. */
+STORE_CASE(all_uids_of_a_store_have_one_bucket)
 {
 	struct store_config config = {.limits = {.records_per_s = 1, .burst_s = 100}};
-	struct subuids *subuids = NULL;
-	FILE *file = fopen(h->path, "w");
 
-	assert_non_null(file);
-	fputs("5000:200000:10\n", file);
-	assert_int_equal(fclose(file), 0);
-	assert_int_equal(subuids_read(h->path, &subuids), 0);
-	assert_int_equal(unlink(h->path), 0);
-	config.subuids = subuids;
 	h->store = store_free(h->store);
 	assert_int_equal(store_new(&config, &h->store), 0);
 	store_as(h, 200001, h->path);
 	assert_non_null(strstr(h->answer.text, "60 dispatched, 60 stored"));
-	store_as(h, 200010, h->path);
-	assert_non_null(strstr(h->answer.text, "60 dispatched, 60 stored"));
 	store_as(h, 200002, h->path); /* a frame is granted whole, or not */
 	assert_non_null(strstr(h->answer.text, "60 dispatched, 0 stored, 60 dropped (quota 60"));
-	h->store = store_free(h->store);
-	subuids_free(subuids);
 }
 
 /* Bad frames are refused, whichever process sends them. */
@@ -313,8 +300,7 @@ STORE_CASE(tables_beyond_memory)
 /* Records that can be left out leave room for names, and names for what records need. */
 TEST_CASE(memory_goes_by_need)
 {
-	const struct quota_limits limits = {.memory_bytes = 1000};
-	struct quota_account account = {.limits = &limits};
+	struct quota_account account = {.limits = {.memory_bytes = 1000}};
 
 	assert_true(quota_has_memory(&account, 250, QUOTA_CACHE));
 	quota_charge(&account, 250);
@@ -331,14 +317,12 @@ TEST_CASE(what_is_rolled_back)
 {
 	const struct quota_limits limits = {.records_per_s = 1, .burst_s = 100, .names_per_day = 3};
 	struct quota first = {0}, second = {0}, none = {0};
-	struct quotas quotas;
+	struct quota_account account = {0};
 
-	quotas_init(&quotas, &limits);
-	first.account = second.account = quotas_account(&quotas, 7);
-	assert_ptr_equal(first.account, quotas_account(&quotas, 7));
-	assert_ptr_not_equal(first.account, quotas_account(&quotas, 8));
+	quota_limit(&account, &limits);
+	first.account = second.account = &account;
 	assert_true(quota_take(&first, 80, 0));
-	assert_false(quota_take(&second, 80, 0)); /* of the same uid */
+	assert_false(quota_take(&second, 80, 0)); /* of the same tenant */
 	quota_rollback(&first);
 	assert_true(quota_take(&second, 80, 0));
 	quota_return(&second, 80, 0);
@@ -358,7 +342,6 @@ TEST_CASE(what_is_rolled_back)
 	quota_rollback(&first);
 	assert_false(quota_take_name(&second, 1));
 	assert_true(quota_take_name(&none, 1));
-	quotas_done(&quotas);
 }
 
 #define BOOKS_BYTES (1u << 20)
@@ -369,14 +352,14 @@ TEST_CASE(a_queue_pays_for_its_losses)
 	const struct quota_limits limits = {.memory_bytes = BOOKS_BYTES};
 	uint64_t value[RTL_Q_COUNT];
 	struct ledger ledger = {0};
-	struct quotas quotas;
+	struct quota_account account = {0};
 	size_t before;
 	uint32_t queues = 0;
 
 	for (unsigned i = 0; i < RTL_Q_COUNT; i++)
 		value[i] = 5;
-	quotas_init(&quotas, &limits);
-	ledger.account = quotas_account(&quotas, 1);
+	quota_limit(&account, &limits);
+	ledger.account = &account;
 	before = mallinfo2().uordblks;
 	for (; ledger_has_room(&ledger, queues); queues++)
 		assert_int_equal(
@@ -387,7 +370,6 @@ TEST_CASE(a_queue_pays_for_its_losses)
 	assert_true(mallinfo2().uordblks < before + BOOKS_BYTES);
 	ledger_done(&ledger);
 	assert_int_equal(ledger.account->memory_bytes, 0);
-	quotas_done(&quotas);
 }
 
 /* Number of queues that a scan, or the end of the process, takes. */
@@ -415,12 +397,11 @@ TEST_CASE(a_look_makes_no_books_beyond_memory)
 {
 	const struct quota_limits limits = {.memory_bytes = BOOKS_BYTES};
 	static struct process process;
-	struct quotas quotas;
+	struct quota_account account = {0};
 
-	quotas_init(&quotas, &limits);
-	process.ledger.account = quotas_account(&quotas, 1);
+	quota_limit(&account, &limits);
+	process.ledger.account = &account;
 	assert_in_range(queues_of(&process, false), 1, BOOKS_BYTES / sizeof(struct ledger_queue));
 	assert_int_equal(queues_of(&process, true), RECORDER_QUEUES);
 	assert_int_equal(process.ledger.account->memory_bytes, 0);
-	quotas_done(&quotas);
 }

@@ -30,7 +30,7 @@ int hand_setup(void **state)
 	pthread_mutex_init(&hand->store.lock, NULL);
 	pthread_cond_init(&hand->store.wake, NULL);
 	msg_arena_init(&hand->store.arena, ARENA_BYTES_MAX);
-	quotas_init(&hand->store.quotas, &none);
+	quota_limit(&hand->store.account, &none);
 	hand->store.patience = (struct database_patience){.busy_ms = 1000, .beat = no_beat};
 	hand->store.answer_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	hand->store.give_up_ns = HOUR_NS;
@@ -54,7 +54,6 @@ int hand_teardown(void **state)
 		store->sessions = next;
 	}
 	answer_drop_all(store);
-	quotas_done(&store->quotas);
 	msg_arena_done(&store->arena);
 	pthread_cond_destroy(&store->wake);
 	pthread_mutex_destroy(&store->lock);

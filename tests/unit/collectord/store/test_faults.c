@@ -186,11 +186,11 @@ STORE_CASE(killed_in_the_last_checkpoint_and_no_process_reconnects)
 	check_file(h);
 }
 
-/* More than a few slices; in the middle of them nothing of it is there, nor twice afterwards. */
-STORE_CASE(killed_between_slices)
+/* More than fits in the cache: nothing of it is there, nor twice afterwards. */
+STORE_CASE(killed_in_a_long_drain)
 {
 	struct hand_recorder *r = hand_recorder_new(1);
-	const uint32_t slots = 8 * DRAIN_SLICE_RECORDS;
+	const uint32_t slots = 8192;
 	int fd = hand_recorder_memfd_slots(r, slots);
 	struct store_config config = {0};
 	int status;
@@ -200,7 +200,7 @@ STORE_CASE(killed_between_slices)
 	h->store = store_free(h->store);
 	pid = fork();
 	if (pid == 0) {
-		setenv("RTL_FAULT", "drain_between_slices:5", 1);
+		setenv("RTL_FAULT", "drain_before_commit", 1);
 		if (store_new(&config, &h->store) < 0)
 			_exit(1);
 		harness_open(h);

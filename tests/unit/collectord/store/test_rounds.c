@@ -19,7 +19,7 @@
 #include "tests/unit/collectord/store/harness.h"
 #include "tests/unit/collectord/store/recorder.h"
 
-#define SLOTS (20 * DRAIN_SLICE_RECORDS)
+#define SLOTS 20480u
 
 /* The process of @token is dead, and has left a recorder of @slots. */
 static struct command *end_in_line(
@@ -43,29 +43,8 @@ static void rounds_until_over(struct hand *hand, const struct tenant *t)
 	assert_true(t->process->is_over);
 }
 
-/* ---- a drain, and a disk that had failed ------------------------------------------------------
+/* ---- a disk that fails ------------------------------------------------------------------------
  */
-
-HAND_CASE(a_drain_under_way_is_not_given_up)
-{
-	struct tenant t;
-
-	open_tenant(hand, &t, 0, getuid());
-	/* What an earlier commit has met; none has succeeded since. */
-	trouble_fail(&hand->store, t.session->database, -EIO);
-	t.session->database->not_before_ns = 0;
-	end_in_line(hand, &t, 10, SLOTS);
-	turns_round(&hand->store);
-	assert_non_null(t.session->database->drain);
-	assert_int_equal(t.session->database->trouble, -EIO);
-	hand->store.give_up_ns = 0; /* it has waited long enough */
-	rounds_until_over(hand, &t);
-	assert_int_equal(t.process->given_up, 0);
-	assert_int_equal(t.session->database->trouble, 0);
-	assert_number(t.path, "SELECT count(*) FROM rocpd_op", SLOTS);
-	assert_number(t.path, "SELECT sum(dropped) FROM rtl_account", 0);
-	harness_check_books(t.path);
-}
 
 /* What stood in line for long while the disk was well is not given up when it fails. */
 HAND_CASE(a_wait_begins_with_the_trouble)
@@ -93,30 +72,21 @@ HAND_CASE(a_wait_begins_with_the_trouble)
 /* ---- what a session waits for to be opened -----------------------------------------------------
  */
 
-static void begin_drain(struct hand *hand, struct tenant *t, unsigned number, uid_t uid)
-{
-	open_tenant(hand, t, number, uid);
-	end_in_line(hand, t, (uint8_t)(10 + number), SLOTS);
-	turns_round(&hand->store);
-	assert_non_null(t->session->database->drain);
-}
-
 /* As after a restart of the collector: by path. */
 HAND_CASE(a_session_waits_for_its_file_alone)
 {
 	struct tenant dead, other, same;
 
-	begin_drain(hand, &dead, 1, getuid());
+	open_tenant(hand, &dead, 1, getuid());
+	end_in_line(hand, &dead, 11, SLOTS);
+	turns_route(&hand->store, command_new(COMMAND_SESSION_CLOSE, dead.session, NULL));
 	ask_to_open(hand, &other, 2, getuid(), "other", STORE_RESUME);
 	ask_to_open(hand, &same, 1, getuid(), "same", STORE_RESUME);
 	turns_round(&hand->store);
 	assert_non_null(other.session->database);
 	assert_null(same.session->database);
-	assert_non_null(dead.session->database->drain);
-	rounds_until_over(hand, &dead);
-	for (unsigned i = 0; !same.session->database && i < ROUNDS_MAX; i++)
-		turns_round(&hand->store);
-	assert_ptr_equal(same.session->database, dead.session->database);
+	rounds_until_open(hand, same.session);
+	assert_null(dead.session->database);
 	assert_number(dead.path, "SELECT count(*) FROM rocpd_op", SLOTS);
 }
 
@@ -145,8 +115,6 @@ HAND_CASE(a_session_waits_for_its_job_alone)
 	open_process(hand, &t, 10);
 	end_in_line(hand, &t, 10, SLOTS);
 	turns_route(&hand->store, command_new(COMMAND_SESSION_CLOSE, t.session, NULL));
-	turns_round(&hand->store);
-	assert_non_null(t.session->database->drain);
 	same = ask_in_folder(hand, "1");
 	other = ask_in_folder(hand, "2");
 	turns_round(&hand->store);
@@ -172,57 +140,27 @@ static void round_beside(struct hand *hand, struct tenant *t, uint64_t number)
 	assert_int_equal(t->process->process->frame, number);
 }
 
-static unsigned count_opened(const struct tenant t[OPENS], bool is_whole)
+static unsigned count_opened(const struct tenant t[OPENS])
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < OPENS; i++)
-		n += t[i].session->database && !(is_whole && t[i].session->is_waiting);
+		n += t[i].session->database && !t[i].session->is_waiting;
 	return n;
 }
 
-/* A file in one, its row in the index in the next. */
-HAND_CASE(a_round_opens_half_a_session)
+HAND_CASE(a_round_opens_one_session)
 {
 	struct tenant t[OPENS], other;
 
 	open_tenant(hand, &other, 10, getuid());
 	for (unsigned i = 0; i < OPENS; i++)
 		ask_to_open(hand, &t[i], i, getuid() + 1 + i, "job", STORE_NEW);
-	for (unsigned round = 1; round <= 2 * OPENS; round++) {
+	for (unsigned round = 1; round <= OPENS; round++) {
 		round_beside(hand, &other, round);
-		assert_int_equal(count_opened(t, false), (round + 1) / 2);
-		assert_int_equal(count_opened(t, true), round / 2);
+		assert_int_equal(count_opened(t), round);
 	}
 	assert_false(turns_has_opens(&hand->store));
-}
-
-/* Its rows, its log, its file, the index. */
-HAND_CASE(a_session_closes_in_steps)
-{
-	struct tenant t, other;
-	unsigned rounds = 0;
-
-	open_tenant(hand, &t, 0, getuid() + 1);
-	send_frame(hand, &t, 1);
-	open_tenant(hand, &other, 1, getuid());
-	turns_route(&hand->store, command_new(COMMAND_SESSION_CLOSE, t.session, NULL));
-	while (t.session->database)
-		round_beside(hand, &other, ++rounds);
-	assert_int_equal(rounds, CLOSE_INDEX - CLOSE_ROWS + 1);
-	assert_number(t.path, "SELECT count(*) FROM rocpd_op", 10);
-	assert_text(t.path, "PRAGMA journal_mode", "delete");
-}
-
-/* Its close is in line, and has come to @step. */
-static void close_until(struct hand *hand, struct tenant *t, enum close_step step)
-{
-	struct command *close = command_new(COMMAND_SESSION_CLOSE, t->session, NULL);
-
-	turns_route(&hand->store, close);
-	for (unsigned i = 0; close->close_step != step && i < ROUNDS_MAX; i++)
-		turns_round(&hand->store);
-	assert_int_equal(close->close_step, step);
 }
 
 /* Not even a session that was queued before the close: its file would have no log. */
@@ -231,7 +169,8 @@ HAND_CASE(no_session_opens_in_a_file_that_is_being_sealed)
 	struct tenant t, late;
 
 	open_tenant(hand, &t, 0, getuid());
-	close_until(hand, &t, CLOSE_INDEX);
+	t.session->database->is_sealed = true;
+	turns_route(&hand->store, command_new(COMMAND_SESSION_CLOSE, t.session, NULL));
 	ask_to_open(hand, &late, 0, getuid() + 1, "late", STORE_RESUME);
 	hand->store.opens.first->made_ns = 1;
 	rounds_until_open(hand, late.session);
@@ -242,23 +181,29 @@ HAND_CASE(no_session_opens_in_a_file_that_is_being_sealed)
 /* What it has done of its end is in the file that went: all is done again, and said. */
 HAND_CASE(a_close_goes_on_in_a_new_file)
 {
-	for (enum close_step step = CLOSE_LOG; step <= CLOSE_INDEX; step++) {
-		struct tenant t, other;
+	struct command *close;
+	struct tenant t;
+	sqlite3 *reader;
 
-		open_tenant(hand, &t, step, getuid());
-		ask_to_open(hand, &other, step, getuid() + 1, "other", STORE_RESUME);
-		rounds_until_open(hand, other.session);
-		close_until(hand, &t, step);
-		assert_int_equal(answers_of(hand, STORE_CLOSED), 0);
-		trouble_fail(&hand->store, t.session->database, -EUCLEAN);
-		for (unsigned i = 0; t.session->database && i < ROUNDS_MAX; i++) {
-			t.session->database->not_before_ns = 0;
-			turns_round(&hand->store);
-		}
-		assert_null(t.session->database);
-		assert_int_equal(answers_of(hand, STORE_CLOSED), 1);
-		assert_number(t.path, "SELECT count(*) FROM rtl_session WHERE end_ns > 0", 1);
+	open_tenant(hand, &t, 0, getuid());
+	assert_int_equal(sqlite3_open(t.path, &reader), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(reader, "BEGIN; SELECT * FROM rtl_meta", NULL, NULL, NULL), SQLITE_OK);
+	close = command_new(COMMAND_SESSION_CLOSE, t.session, NULL);
+	turns_route(&hand->store, close);
+	for (unsigned i = 0; !close->deadline_ns && i < ROUNDS_MAX; i++)
+		turns_round(&hand->store);
+	assert_int_equal(answers_of(hand, STORE_CLOSED), 0);
+	trouble_fail(&hand->store, t.session->database, -EUCLEAN);
+	assert_int_equal(close->deadline_ns, 0);
+	for (unsigned i = 0; t.session->database && i < ROUNDS_MAX; i++) {
+		t.session->database->not_before_ns = 0;
+		turns_round(&hand->store);
 	}
+	sqlite3_close(reader);
+	assert_null(t.session->database);
+	assert_int_equal(answers_of(hand, STORE_CLOSED), 1);
+	assert_number(t.path, "SELECT count(*) FROM rtl_session WHERE end_ns > 0", 1);
 }
 
 /* ---- processes that come at once ---------------------------------------------------------------
@@ -339,8 +284,7 @@ HAND_CASE(arrivals_wait_for_their_commit)
 /* ---- drains ---------------------------------------------------------------------------------- */
 
 #define RANKS	   3u
-/* A drain of several turns. */
-#define RANK_SLOTS (3 * DRAIN_SLICE_RECORDS)
+#define RANK_SLOTS 3072u
 
 static unsigned over_of(struct store_process *const process[RANKS])
 {

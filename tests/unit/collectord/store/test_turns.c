@@ -9,13 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collectord/recorder/drain.h"
 #include "collectord/store/thread/thread.h"
 #include "proto/base/limits.h"
 #include "tests/unit/collectord/store/harness.h"
 #include "tests/unit/collectord/store/recorder.h"
 
-#define SLOTS (20 * DRAIN_SLICE_RECORDS)
+#define SLOTS 20480u
 
 /* ---- between databases ------------------------------------------------------------------------
  */
@@ -119,31 +118,6 @@ static int recorder_of(unsigned number)
 
 	free(r);
 	return fd;
-}
-
-/* Whichever database has its turn first. */
-STORE_CASE(a_drain_lets_others_pass)
-{
-	struct tenant dead, before, after;
-	const void *got;
-
-	tenant_open(h, &before, 0, getuid() + 1);
-	tenant_open(h, &dead, 1, getuid());
-	tenant_open(h, &after, 2, getuid() + 2);
-	pthread_mutex_lock(&h->store->lock);
-	queue_end(h, &dead, recorder_of(1));
-	queue_frame(h, &before);
-	queue_frame(h, &after);
-	pthread_cond_signal(&h->store->wake);
-	pthread_mutex_unlock(&h->store->lock);
-	assert_int_equal(next_kind(h, &got), STORE_COMMITTED);
-	assert_ptr_not_equal(got, &dead);
-	assert_int_equal(next_kind(h, &got), STORE_COMMITTED);
-	assert_ptr_not_equal(got, &dead);
-	assert_int_equal(next_kind(h, &got), STORE_PROCESS_ENDED);
-	assert_ptr_equal(got, &dead);
-	assert_number(dead.path, "SELECT count(*) FROM rocpd_op", SLOTS);
-	harness_check_books(dead.path);
 }
 
 static struct command *command_to_open(
@@ -312,45 +286,4 @@ STORE_CASE(a_flush_waits_for_its_user_alone)
 	assert_int_equal(next_kind(h, &got), STORE_PROCESS_ENDED);
 	assert_int_equal(next_kind(h, &got), STORE_FLUSHED);
 	assert_ptr_equal(got, &all);
-}
-
-/* A look comes to some processes a turn. */
-STORE_CASE(a_look_lets_others_pass)
-{
-	struct store_process *process[4 * IN_FLIGHT_SCAN_PROCESSES];
-	struct tenant many, before, after;
-	const void *got;
-
-	tenant_open(h, &before, 0, getuid() + 1);
-	tenant_open(h, &many, 1, getuid());
-	for (unsigned i = 0; i < 4 * IN_FLIGHT_SCAN_PROCESSES; i++) {
-		size_t count;
-		uint8_t *hello = peer_hello((uint8_t)(20 + i), 0, &count);
-
-		assert_int_equal(store_process_open(many.session, hello, count, getuid(),
-					 200 + (int)i, 4242, &many, &process[i]),
-			0);
-		wait_kind(h, &many, STORE_PROCESS_OPENED);
-	}
-	tenant_open(h, &after, 2, getuid() + 2);
-	pthread_mutex_lock(&h->store->lock);
-	for (unsigned i = 0; i < 4 * IN_FLIGHT_SCAN_PROCESSES; i++) {
-		struct hand_recorder *r = hand_recorder_new((uint8_t)(20 + i));
-		struct command *watch =
-			command_new(COMMAND_PROCESS_WATCH, many.session, process[i]);
-
-		watch->memfd = hand_recorder_memfd(r);
-		queue(h, watch);
-		free(r);
-	}
-	queue_flush(h, getuid(), h, true);
-	queue_frame(h, &before);
-	queue_frame(h, &after);
-	pthread_cond_signal(&h->store->wake);
-	pthread_mutex_unlock(&h->store->lock);
-	assert_int_equal(next_kind(h, &got), STORE_COMMITTED);
-	assert_int_equal(next_kind(h, &got), STORE_COMMITTED);
-	assert_int_equal(next_kind(h, &got), STORE_FLUSHED);
-	for (unsigned i = 0; i < 4 * IN_FLIGHT_SCAN_PROCESSES; i++)
-		assert_int_equal(process[i]->scan, 1);
 }

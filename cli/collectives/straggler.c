@@ -610,6 +610,7 @@ static int price(struct search *s, struct straggler *straggler)
 		straggler->kind_gain_ns[kind] += gain;
 		exposed += more;
 		pairs += pair_wait < gain ? pair_wait : gain;
+		gain += more > 0 ? more : 0;
 		common += common_idle(s, w) < gain ? common_idle(s, w) : gain;
 	}
 	if (exposed > 0)
@@ -620,7 +621,9 @@ static int price(struct search *s, struct straggler *straggler)
 	straggler->cost_pct =
 		s->wall_ns > 0 ? 100.0 * (double)straggler->gain_ns / (double)s->wall_ns : 0;
 	straggler->is_at_most = common * 10 > straggler->gain_ns;
-	straggler->is_in_slack = common * 10 >= straggler->gain_ns * 9;
+	straggler->is_in_slack =
+		common * 10 >= straggler->gain_ns * 9 ||
+		(straggler->gain_ns - common) * 100 < s->wall_ns * STRAGGLER_CERTAIN_PCT;
 	if (straggler->windows && compare_with_reference(s, straggler, gains))
 		return -ENOMEM;
 	/* A pipeline stage that idles may do so in its own bubble, which costs nothing. */

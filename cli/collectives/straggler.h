@@ -11,6 +11,8 @@
 
 /* A straggler costs at least so many percent of the time. */
 #define STRAGGLER_COST_PCT    5
+/* So many percent of the time, at least, are more than may lie in the slack of all hosts. */
+#define STRAGGLER_CERTAIN_PCT 2
 /* Windows that are at least so many times as long as the median of their kind, and together cost so
  * many percent of the time, are events, which are reported apart from steady stragglers. */
 #define STRAGGLER_EVENT_TIMES 5

@@ -7,6 +7,7 @@
 
 #include "cli/base/command.h"
 #include "cli/base/message.h"
+#include "cli/database/session/find_session.h"
 #include "cli/database/session/private_runs.h"
 #include "cli/database/query.h"
 #include "cli/live/owned.h"
@@ -44,6 +45,18 @@ static char *session_of(const char *path, char why[OWNED_WHY_BYTES])
 	return strdup(name);
 }
 
+/* The list of those that are kept cannot be changed. */
+static void tell_folder(int error, char why[OWNED_WHY_BYTES])
+{
+	CLEANUP(free_p) char *folder = find_private_folder(true);
+
+	if (folder)
+		snprintf(why, OWNED_WHY_BYTES, "%s: %s", folder, strerror(-error));
+	else
+		snprintf(why, OWNED_WHY_BYTES,
+			"neither XDG_STATE_HOME nor HOME says where it is to be listed");
+}
+
 static bool keep_file(const struct owned *owned, bool is_kept, char why[OWNED_WHY_BYTES])
 {
 	CLEANUP(free_p) char *session = session_of(owned->path, why);
@@ -55,7 +68,7 @@ static bool keep_file(const struct owned *owned, bool is_kept, char why[OWNED_WH
 	if (r == -EEXIST)
 		snprintf(why, OWNED_WHY_BYTES, "another file is kept as session %.64s", session);
 	else if (r)
-		snprintf(why, OWNED_WHY_BYTES, "the list of private runs: %s", strerror(-r));
+		tell_folder(r, why);
 	return !r;
 }
 

@@ -2,6 +2,7 @@
 #include "cli/live/owned.h"
 
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,14 @@ void owned_done(struct owned *owned)
 	free(owned->path);
 	owned->path = NULL;
 }
+
+/* CtlReply.reason of collectord (ctl_reply.h): it has no such session, and it is busy with another.
+ */
+#define REASON_NO_SESSION 1u
+#define REASON_LATER	  8u
+/* A process that reads the session's files can hold a removal up for ever. */
+#define REMOVAL_MS_MAX	  10000u
+#define REMOVAL_STEP_MS	  50
 
 struct asking {
 	bool is_done;
@@ -44,20 +53,16 @@ static int take_reply(void *data, const char *socket, const Rtl__Frame *frame)
 		asking->reason = reply->reason;
 	}
 	free(text);
-	/* REASON_NO_SESSION of collectord: it has none of that name. */
-	asking->is_refused |= reply->reason != 1;
+	asking->is_refused |= reply->reason != REASON_NO_SESSION;
 	return asking->is_done;
 }
 
-/* One of @name and @database is given. */
-static enum owned_answer ask(
-	const char *verb, const char *name, const char *database, char why[OWNED_WHY_BYTES])
+/* One of @name and @database is given. Returns 0 or -ENOMEM. */
+static int ask_once(const char *verb, const char *name, const char *database, struct asking *asking)
 {
 	Rtl__CtlRequest body = RTL__CTL_REQUEST__INIT;
 	Rtl__Frame frame = RTL__FRAME__INIT;
-	struct asking asking = {0};
 	struct ask_result result;
-	int r;
 
 	body.has_version_min = body.has_version_max = 1;
 	body.version_min = PROTO_VERSION_MIN;
@@ -69,7 +74,42 @@ static enum owned_answer ask(
 		msg_set_bytes(&body.has_database, &body.database, database);
 	frame.body_case = RTL__FRAME__BODY_CTL_REQUEST;
 	frame.ctl_request = &body;
-	r = ask_all(NULL, &frame, RTL__FRAME__BODY_CTL_REPLY, take_reply, &asking, &result);
+	return ask_all(NULL, &frame, RTL__FRAME__BODY_CTL_REPLY, take_reply, asking, &result);
+}
+
+/*
+ * Asks again while a removal of this user goes on, which takes the collector longer than it waits
+ * where the machine is busy: of this session, until there is none of that name, or of another one.
+ */
+static enum owned_answer ask(
+	const char *verb, const char *name, const char *database, char why[OWNED_WHY_BYTES])
+{
+	struct asking asking = {0};
+	bool is_accepted = false;
+	int r;
+
+	for (unsigned ms = 0;; ms += REMOVAL_STEP_MS) {
+		r = ask_once(verb, name, database, &asking);
+		if (r == 0 && is_accepted && asking.reason == REASON_NO_SESSION) {
+			free(asking.why);
+			*why = '\0';
+			return OWNED_DONE;
+		}
+		is_accepted |= asking.is_done;
+		if (r < 0 || ms >= REMOVAL_MS_MAX ||
+			!(asking.is_done ? asking.why && *asking.why
+					 : asking.reason == REASON_LATER))
+			break;
+		free(asking.why);
+		asking = (struct asking){0};
+		(void)poll(NULL, 0, REMOVAL_STEP_MS);
+	}
+	/* The answer since may have been that another one is. */
+	if (is_accepted && !asking.is_done) {
+		free(asking.why);
+		asking = (struct asking){
+			.is_done = true, .why = strdup("its files are being removed")};
+	}
 	snprintf(why, OWNED_WHY_BYTES, "%s",
 		r < 0	     ? "out of memory"
 		: asking.why ? asking.why

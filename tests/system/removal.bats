@@ -108,8 +108,9 @@ session() { of "$1" ls --json | jq -r ".sessions[] | select(.job == \"$2\").sess
 	[ -e "$database" ]
 	run -0 of $me rm "$one"
 	[ -z "$output" ]
-	[ -z "$(find store -path "*$me*" -name "$(basename "$database")*")" ]
-	[ "$(listed $me)" = "two closed false" ]
+	# A busy collector is still at it.
+	is_removed() { [ -z "$(find store -path "*$me*" -name "$(basename "$database")*")" ] && [ "$(listed $me)" = "two closed false" ]; }
+	wait_until is_removed
 	[ "$(listed $other)" = "one closed false" ]
 	[ -z "$(sql "store/.index-$me" "SELECT 1 FROM session WHERE job = 'one' UNION ALL SELECT 1 FROM removed")" ]
 	grep -q "$(basename "$database") of uid $me removed: its owner removed it" collector.log
@@ -169,6 +170,9 @@ session() { of "$1" ls --json | jq -r ".sessions[] | select(.job == \"$2\").sess
 	[[ $(listed $me) == *"live closed true"* ]]
 	of $me keep --off "$one" "$live"
 	of $me rm "$one" "$live"
-	[[ $(listed $me) != *true* && $(listed $me) != *"live closed"* ]]
-	[ ! -e "store/$me/$one.db" ] && [ ! -e "store/$me/$live.db" ]
+	are_removed() {
+		[[ $(listed $me) != *true* && $(listed $me) != *"live closed"* ]] &&
+			[ ! -e "store/$me/$one.db" ] && [ ! -e "store/$me/$live.db" ]
+	}
+	wait_until are_removed
 }

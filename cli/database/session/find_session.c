@@ -97,19 +97,34 @@ char *find_of_user(const char *name)
 	return is_session_name(name) ? find_in_state_dir(name) : NULL;
 }
 
+/* Finding nothing is no error. */
+static void add_found(glob_t *found, const char *pattern)
+{
+	if (pattern)
+		(void)glob(pattern, found->gl_pathv ? GLOB_APPEND : 0, NULL, found);
+}
+
+/* What root and group rtl may list: STORE/UID/@names, and STORE/NUMBER/UID/@names of containers. */
+static void add_of_all(glob_t *found, const char *names)
+{
+	CLEANUP(free_p) char *users = format_path(FIND_SERVICE_DIR "/*/%s", names);
+	CLEANUP(free_p) char *containers = format_path(FIND_SERVICE_DIR "/*/*/%s", names);
+
+	add_found(found, users);
+	add_found(found, containers);
+}
+
 /* Tries the caller's own folder first; root and group rtl can read the others. */
 static char *find_in_service_dir(const char *name)
 {
-	CLEANUP(free_p) char *pattern = NULL;
+	CLEANUP(free_p) char *file = format_path("%s.db", name);
 	char *path =
 		take_if_there(format_path(FIND_SERVICE_DIR "/%u/%s.db", (unsigned)getuid(), name));
-	glob_t found;
+	glob_t found = {0};
 
-	if (path)
+	if (path || !file)
 		return path;
-	pattern = format_path(FIND_SERVICE_DIR "/*/%s.db", name);
-	if (!pattern || glob(pattern, GLOB_NOSORT, NULL, &found))
-		return NULL;
+	add_of_all(&found, file);
 	if (found.gl_pathc)
 		path = strdup(found.gl_pathv[0]);
 	globfree(&found);
@@ -132,13 +147,6 @@ int find_open(const char *name, char error[QUERY_ERROR_BYTES], struct query **re
 		return -ENOENT;
 	}
 	return query_open(path ? path : name, error, ret);
-}
-
-/* Finding nothing is no error. */
-static void add_found(glob_t *found, const char *pattern)
-{
-	if (pattern)
-		(void)glob(pattern, found->gl_pathv ? GLOB_APPEND : 0, NULL, found);
 }
 
 static bool ends_with(const char *text, const char *ending)
@@ -171,14 +179,13 @@ static char **find_named(const char *names, bool is_own)
 	CLEANUP(free_p) char *dir = state_dir();
 	CLEANUP(free_p) char *mine = dir ? format_path("%s/%s", dir, names) : NULL;
 	CLEANUP(free_p) char *kept = dir ? format_path("%s/*/%s", dir, names) : NULL;
-	CLEANUP(free_p) char *all = format_path(FIND_SERVICE_DIR "/*/%s", names);
 	CLEANUP(free_p)
 	char *served = format_path(FIND_SERVICE_DIR "/%u/%s", (unsigned)getuid(), names);
 	glob_t found = {0};
 
 	/* Few users can list the service's directory, but all can list their own. */
 	if (!is_own)
-		add_found(&found, all);
+		add_of_all(&found, names);
 	add_found(&found, served);
 	add_found(&found, mine);
 	add_found(&found, kept);

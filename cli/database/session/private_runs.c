@@ -23,16 +23,23 @@
 static int open_folder(bool is_kept)
 {
 	CLEANUP(free_p) char *folder = find_private_folder(is_kept);
+	int error = 0, fd;
 
 	if (!folder)
 		return -1;
 	for (char *slash = folder; (slash = strchr(slash + 1, '/'));) {
 		*slash = '\0';
-		(void)mkdir(folder, 0700);
+		if (mkdir(folder, 0700) && errno != EEXIST && !error)
+			error = errno;
 		*slash = '/';
 	}
-	(void)mkdir(folder, 0700);
-	return open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (mkdir(folder, 0700) && errno != EEXIST && !error)
+		error = errno;
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* Why the first of the folders could not be made. */
+	if (fd < 0 && error)
+		errno = error;
+	return fd;
 }
 
 static void remove_oldest(int folder)

@@ -571,7 +571,8 @@ static void on_disposed(struct flush_ticket *ticket, int error)
 	else if (wait->peer && (error == -ENOENT || error == -EOPNOTSUPP))
 		ctl_refuse(wait->peer, REASON_NO_SESSION, "no session of yours is called that");
 	else if (wait->peer)
-		ctl_refuse(wait->peer, REASON_NOT_SO, "%s", explain_disposal(error));
+		ctl_refuse(wait->peer, error == -EALREADY ? REASON_LATER : REASON_NOT_SO, "%s",
+			explain_disposal(error));
 	wait_free(wait);
 }
 

@@ -18,6 +18,7 @@ enum ctl_reason {
 	REASON_TOO_OLD,
 	REASON_LEFT_OUT,
 	REASON_NOT_SO, /* a session that cannot be removed or kept */
+	REASON_LATER,  /* likewise, until another one of the asker is removed */
 };
 
 void ctl_reply(

@@ -118,11 +118,14 @@ trace() { # trace RANK WORLD [STEPS]
 	done
 	# The rank, where only the file's name has it.
 	jq 'del(.distributedInfo)' rank1.json >job_rank-5.json
+	jq '.distributedInfo.rank = -1' rank1.json >job_rank7.json
 	jq 'del(.distributedInfo)' rank1.json >worker12.json
 	"$rtl" import -o n.db --rank-from 'worker([0-9]+)' worker12.json
 	[ "$(sql n.db 'SELECT DISTINCT rank FROM rocpd_op')" = 12 ]
 	"$rtl" import -f -o n.db job_rank-5.json
 	[ "$(sql n.db 'SELECT DISTINCT rank FROM rocpd_op')" = 5 ]
+	"$rtl" import -f -o n.db job_rank7.json
+	[ "$(sql n.db 'SELECT DISTINCT rank FROM rocpd_op')" = 7 ]
 }
 
 # One line that names the file and the byte, and nothing of it anywhere.

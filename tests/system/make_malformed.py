@@ -186,6 +186,8 @@ def main():
     files.put("torch_empty.json", '{"traceEvents": []}', "refused", "has no event of a GPU; ")
     files.put("torch_gpu.json", text.replace('"device": 0', '"device": -7', 1), "refused",
               BYTE + "the number of a GPU is out of range")
+    files.put("torch_message.json", text.replace('"In msg nelems": 1024', '"In msg nelems": -5', 1), "refused",
+              BYTE + "the size of a collective is negative")
     files.put("torch_same.json", text.replace('"correlation": 2,', '"correlation": 1,'), "taken")
 
     text = make_tool_traces.rocprofv3()
@@ -205,6 +207,8 @@ def main():
     files.texts("aorta.jsonl", text, r'("step": )1\b', (r'"total_ms": 10\.5', '"total_ms": -1'), r'"compute"', '"profile": {')
     files.put("aorta_rank.jsonl", text.replace('"rank": 2', '"rank": 2.5', 1), "refused",
               BYTE + "a rank or step is no whole number")
+    files.put("aorta_negative_rank.jsonl", text.replace('"rank": 2', '"rank": -2', 1), "refused",
+              BYTE + "a rank is out of range")
     files.put("aorta_array.jsonl", text + "[1]\n", "refused", BYTE + "a line is an array, and no object")
 
     files.database("rpd", rpd, rows("rocpd_op", "WHERE id = 1", "UPDATE rocpd_string SET string = {} WHERE id = 3"))

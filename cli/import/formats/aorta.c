@@ -12,6 +12,7 @@
 #include "cli/import/formats/formats.h"
 #include "cli/import/input/decimal.h"
 #include "cli/import/input/json_stream.h"
+#include "cli/import/rows/options.h"
 #include "cli/import/rows/trace_set.h"
 #include "proto/base/cleanup.h"
 
@@ -113,6 +114,8 @@ static int end_line(struct reading *r)
 	if (r->rank == TRACE_NO_NUMBER ||
 		(r->step == TRACE_NO_NUMBER && r->global_step == TRACE_NO_NUMBER))
 		return json_refuse(&r->stream, "a line has no rank or no step");
+	if (!import_is_rank(r->rank))
+		return json_refuse(&r->stream, "a rank is out of range");
 	e = trace_set_find(&r->set, r->store, r->rank, &p);
 	for (unsigned i = 0; i < r->count && e == 0; i++)
 		e = trace_process_add_mark(

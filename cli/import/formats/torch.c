@@ -10,6 +10,7 @@
 #include "cli/import/formats/formats.h"
 #include "cli/import/input/json_stream.h"
 #include "cli/import/formats/torch.h"
+#include "cli/import/rows/options.h"
 #include "cli/import/rows/trace_set.h"
 #include "proto/base/cleanup.h"
 
@@ -207,7 +208,8 @@ static int top_value(struct reading *r, enum json_kind kind, const char *text, s
 		r->base_ns = value;
 		r->has_base = true;
 	} else if (s->depth == 2 && JSON_IS(s, 1, "distributedInfo")) {
-		if (JSON_IS(s, 2, "rank") && decimal_whole(text, length, &value))
+		if (JSON_IS(s, 2, "rank") && decimal_whole(text, length, &value) &&
+			import_is_rank(value))
 			r->rank = value;
 		if (JSON_IS(s, 2, "world_size") && decimal_whole(text, length, &value))
 			r->world_size = value;

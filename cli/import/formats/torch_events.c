@@ -269,6 +269,9 @@ static int take_collective(
 	if (!op.length)
 		return 0;
 	c.count = count_of(event, op, c.size);
+	if ((c.size < 0 && c.size != TRACE_NO_NUMBER) ||
+		(c.count < 0 && c.count != TRACE_NO_NUMBER))
+		return refuse(t, "the size of a collective is negative");
 	if (type && c.count != TRACE_NO_NUMBER &&
 		__builtin_mul_overflow(c.count, type->bytes, &c.bytes))
 		return refuse(t, "the size of a collective is out of range");

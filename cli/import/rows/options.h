@@ -11,6 +11,12 @@ struct import_options {
 	bool is_empty_allowed;	  /* a file without a kernel is accepted */
 };
 
+/* A number out of this range is no rank, nor a number of ranks: it is not known then. */
+static inline bool import_is_rank(int64_t number)
+{
+	return number >= 0 && number <= INT32_MAX;
+}
+
 /*
  * Returns the rank that a file's name tells, or TRACE_NO_NUMBER: what --rank-from finds, else
  * "rank3", "rank-3" or "rank_3" in the file's name, else in the last folder's.

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/base/array.h"
+#include "cli/import/rows/options.h"
 #include "cli/import/rows/trace_process.h"
 #include "proto/base/cleanup.h"
 
@@ -487,8 +488,8 @@ static int put_process(struct writing *w)
 	sqlite3_bind_int64(end, 2, p->pid == TRACE_NO_NUMBER ? 0 : p->pid);
 	sqlite3_bind_int64(end, 3, w->first_ns);
 	sqlite3_bind_int64(end, 4, w->last_ns);
-	import_bind(end, 5, p->rank != TRACE_NO_NUMBER, p->rank);
-	import_bind(end, 6, p->world_size != TRACE_NO_NUMBER, p->world_size);
+	import_bind(end, 5, import_is_rank(p->rank), p->rank);
+	import_bind(end, 6, import_is_rank(p->world_size), p->world_size);
 	database_bind_text(end, 7, p->node);
 	database_bind_text(end, 8, p->host[0] ? p->host : NULL);
 	database_bind_text(end, 9, "imported");

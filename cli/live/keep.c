@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/command.h"
 #include "cli/base/message.h"
 #include "cli/database/session/private_runs.h"
@@ -41,7 +42,7 @@ static char *session_of(const char *path, char why[OWNED_WHY_BYTES])
 		snprintf(why, OWNED_WHY_BYTES, "it has no session yet");
 		return NULL;
 	}
-	return strdup(name);
+	return xstrdup(name);
 }
 
 static bool keep_file(const struct owned *owned, bool is_kept, char why[OWNED_WHY_BYTES])

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "cli/live/owned.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/command.h"
 #include "cli/base/message.h"
 #include "cli/base/options.h"
@@ -93,7 +93,7 @@ static char *absolute(const char *name)
 {
 	const char *slash = strrchr(name, '/');
 	CLEANUP(free_p)
-	char *folder = slash ? strndup(name, (size_t)(slash - name) + 1) : strdup(".");
+	char *folder = slash ? xstrndup(name, (size_t)(slash - name) + 1) : xstrdup(".");
 	CLEANUP(free_p) char *real = folder ? realpath(folder, NULL) : NULL;
 	char *path;
 
@@ -126,7 +126,7 @@ enum owned_answer owned_ask(
  */
 static bool is_stored_for_another(const char *path)
 {
-	CLEANUP(free_p) char *folder = strdup(path);
+	CLEANUP(free_p) char *folder = xstrdup(path);
 	CLEANUP(free_p) char *index = NULL;
 	char *slash = folder ? strrchr(folder, '/') : NULL;
 	char own[16];
@@ -140,10 +140,7 @@ static bool is_stored_for_another(const char *path)
 		!strcmp(slash + 1, own))
 		return false;
 	*slash = '\0';
-	if (asprintf(&index, "%s/index.db", folder) < 0) {
-		index = NULL;
-		return false;
-	}
+	index = xasprintf("%s/index.db", folder);
 	return !access(index, F_OK);
 }
 
@@ -203,7 +200,7 @@ error_t owned_parse(int key, char *arg, struct argp_state *state)
 int owned_each(const struct argp *argp, int argc, char **argv,
 	bool (*one)(const char *name, bool has_flag))
 {
-	CLEANUP(free_p) const char **at = calloc((size_t)argc, sizeof(*at));
+	CLEANUP(free_p) const char **at = xcalloc((size_t)argc, sizeof(*at));
 	struct names names = {.at = at};
 	bool is_done = true;
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/base/command.h"
 #include "cli/base/escape.h"
+#include "cli/base/memory.h"
 #include "cli/base/message.h"
 #include "proto/base/clock.h"
 #include "proto/base/standard_fds.h"
@@ -168,6 +171,7 @@ int main(int argc, char **argv)
 {
 	standard_fds_hold();
 	clock_find_shift();
+	json_set_alloc_funcs(xmalloc, free);
 	if (argc < 2) {
 		show_help(true);
 		return finish(CMD_USAGE);

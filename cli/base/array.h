@@ -4,42 +4,37 @@
  * Arrays that grow so that each element is copied only a few times, however many are added; and
  * search in sorted ones. Pure functions.
  */
-#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "cli/base/memory.h"
+
 /*
  * @array has @count elements of @size bytes (NULL if it has none yet) and stores no capacity, which
- * is always the power of two at or above the count. Returns NULL if memory is short; @array is then
- * unchanged.
+ * is always the power of two at or above the count.
  */
 static inline void *grow_by_one(void *array, size_t count, size_t size)
 {
 	if (count & (count - 1)) /* not a power of two, so there is room */
 		return array;
-	return reallocarray(array, count ? count * 2 : 1, size);
+	return xreallocarray(array, count ? count * 2 : 1, size);
 }
 
-/* Grows by half: @array has @count of @capacity elements. Returns 0 or -ENOMEM. */
+/* Grows by half: @array has @count of @capacity elements. Its value is 0. */
 #define GROW(array, count, capacity)                                                               \
 	({                                                                                         \
 		int grown_ = 0;                                                                    \
 		if ((count) == (capacity)) {                                                       \
-			size_t wanted_ = (capacity) + (capacity) / 2 + 64;                         \
-			void *moved_ = reallocarray((array), wanted_, sizeof(*(array)));           \
-			if (moved_) {                                                              \
-				(array) = moved_;                                                  \
-				(capacity) = wanted_;                                              \
-			} else {                                                                   \
-				grown_ = -ENOMEM;                                                  \
-			}                                                                          \
+			(capacity) += (capacity) / 2 + 64;                                         \
+			(array) = xreallocarray((array), (capacity), sizeof(*(array)));            \
 		}                                                                                  \
 		grown_;                                                                            \
 	})
 
 /*
- * Binary search: the least index below @count for which the expression @is_before, of the index @at,
- * is false; @count if there is none. It is true for all smaller indices and false for all others.
+ * Binary search: the least index below @count for which the expression @is_before, of the index
+ * @at, is false; @count if there is none. It is true for all smaller indices and false for all
+ * others.
  */
 #define PARTITION_POINT(count, at, is_before)                                                      \
 	({                                                                                         \

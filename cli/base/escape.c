@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "proto/base/cleanup.h"
+#include "cli/base/memory.h"
 
 size_t escape_decode(const unsigned char *at, size_t left, uint32_t *ret)
 {
@@ -80,14 +80,11 @@ static size_t put_escape(char *to, uint32_t code)
 	return (size_t)snprintf(to, 11, "\\u%04x", code);
 }
 
-char *render_escape(const char *text, size_t length)
+void render_escape_into(char *safe, const char *text, size_t length)
 {
 	const unsigned char *at = (const unsigned char *)text;
-	/* The longest escape of one byte is \x1b. */
-	char *safe = malloc(length * 4 + 11), *to = safe;
+	char *to = safe;
 
-	if (!safe)
-		return NULL;
 	for (size_t i = 0; i < length;) {
 		uint32_t code;
 		size_t n = escape_decode(at + i, length - i, &code);
@@ -104,6 +101,13 @@ char *render_escape(const char *text, size_t length)
 		}
 	}
 	*to = '\0';
+}
+
+char *render_escape(const char *text, size_t length)
+{
+	char *safe = xmalloc(RENDER_ESCAPED_BYTES(length));
+
+	render_escape_into(safe, text, length);
 	return safe;
 }
 
@@ -127,13 +131,13 @@ char *render_escape_cut(const char *text, size_t length, size_t width)
 		for (length = enough; length && (text[length] & 0xc0) == 0x80;)
 			length--;
 	safe = render_escape(text, length);
-	if (!safe || !width || render_width(safe) <= width - is_cut)
+	if (!width || render_width(safe) <= width - is_cut)
 		return safe;
 	end = safe;
 	for (size_t seen = 0; *end; end++)
 		if ((*end & 0xc0) != 0x80 && seen++ == width - 1)
 			break;
-	/* There is room, because at least one byte is cut off; see malloc above. */
+	/* There is room, because at least one byte is cut off; see RENDER_ESCAPED_BYTES. */
 	strcpy(end, render_ellipsis());
 	return safe;
 }
@@ -174,15 +178,12 @@ static size_t offset_of(const char *text, size_t index)
 char *render_cut_middle(const char *text, size_t width)
 {
 	size_t all = render_width(text), tail = width / 2;
-	char *cut;
 
 	if (all <= width || !width)
-		return strdup(text);
+		return xstrdup(text);
 	/* If the number is odd, the beginning gets one more; the ellipsis takes one. */
-	if (asprintf(&cut, "%.*s%s%s", (int)offset_of(text, width - tail - 1), text,
-		    render_ellipsis(), text + offset_of(text, all - tail)) < 0)
-		return NULL;
-	return cut;
+	return xasprintf("%.*s%s%s", (int)offset_of(text, width - tail - 1), text,
+		render_ellipsis(), text + offset_of(text, all - tail));
 }
 
 static bool is_wide;

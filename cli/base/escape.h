@@ -16,9 +16,13 @@ size_t escape_decode(const unsigned char *at, size_t left, uint32_t *ret);
 
 /*
  * Returns @text safe for a terminal: C0, C1, DEL, bidi controls and bytes that are not UTF-8 become
- * \n, \x1b, \u202e. Allocated; NULL if memory is short.
+ * \n, \x1b, \u202e. Allocated.
  */
 char *render_escape(const char *text, size_t length);
+/* Does the same without allocating: @safe has RENDER_ESCAPED_BYTES(@length). */
+void render_escape_into(char *safe, const char *text, size_t length);
+/* The longest escape of one byte is \x1b. */
+#define RENDER_ESCAPED_BYTES(length) ((length)*4 + 11)
 /*
  * Like render_escape(), cut off at @width terminal columns, of which the last is then an ellipsis.
  */

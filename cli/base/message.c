@@ -42,7 +42,9 @@ void say(const char *format, ...)
 		text = NULL;
 		return;
 	}
-	safe = render_escape(text, (size_t)n);
+	safe = malloc(RENDER_ESCAPED_BYTES((size_t)n)); /* while a job runs, rtl run must go on */
+	if (safe)
+		render_escape_into(safe, text, (size_t)n);
 	width = render_terminal_width(STDERR_FILENO, 0);
 	if (safe && width && strlen(NAME) + render_width(safe) > width)
 		put_on_terminal(safe, width);

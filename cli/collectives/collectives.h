@@ -255,10 +255,10 @@ int collectives_rank(struct collectives *c);
 int collectives_load_calls(const struct trace *trace, struct collectives *c);
 /* graph_calls.c: adds the launches and events of replays. @captured has one event per captured
  * call. */
-int collectives_add_replays(struct collectives *c, const struct collectives_event *captured);
+void collectives_add_replays(struct collectives *c, const struct collectives_event *captured);
 /* Adds the entry that stands for a communicator where kernels are matched by order. Returns 0 or
  * -ENOMEM. */
-int collectives_need_order(struct collectives *c);
+void collectives_need_order(struct collectives *c);
 
 /*
  * Finds @lane's communicator whose operations take longest compared with those of the same kind and

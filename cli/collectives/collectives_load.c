@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cli/collectives/collectives.h"
+#include "cli/base/memory.h"
 #include "cli/trace/kernels/host_call_key.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,11 +55,9 @@ void collectives_free_p(struct collectives **collectives)
 
 /* ---- processes and lanes ---- */
 
-static int load_processes(const struct trace *trace, struct collectives *c)
+static void load_processes(const struct trace *trace, struct collectives *c)
 {
-	c->processes = calloc(trace->process_count + 1, sizeof(*c->processes));
-	if (!c->processes)
-		return -ENOMEM;
+	c->processes = xcalloc(trace->process_count + 1, sizeof(*c->processes));
 	c->process_count = trace->process_count;
 	c->nodes.count = trace->node_count;
 	for (size_t i = 0; i < c->process_count; i++) {
@@ -77,7 +74,6 @@ static int load_processes(const struct trace *trace, struct collectives *c)
 		ended_describe(from->ended, from->has_status, from->status,
 			query_is_in_use(trace->query), c->processes[i].state);
 	}
-	return 0;
 }
 
 static uint32_t find_process(const struct collectives *c, int64_t id)
@@ -88,11 +84,9 @@ static uint32_t find_process(const struct collectives *c, int64_t id)
 }
 
 /* A process without a row, in a damaged file, has no lane. */
-static int load_lanes(const struct trace *trace, struct collectives *c)
+static void load_lanes(const struct trace *trace, struct collectives *c)
 {
-	c->lanes = calloc(trace->lane_count + 1, sizeof(*c->lanes));
-	if (!c->lanes)
-		return -ENOMEM;
+	c->lanes = xcalloc(trace->lane_count + 1, sizeof(*c->lanes));
 	for (size_t i = 0; i < trace->lane_count; i++) {
 		uint32_t process = find_process(c, trace->lanes[i].process_id);
 
@@ -101,7 +95,6 @@ static int load_lanes(const struct trace *trace, struct collectives *c)
 				.gpu_id = trace->lanes[i].gpu_id,
 				.error_ns = -1};
 	}
-	return 0;
 }
 
 /* Lanes and rows are both sorted by process and GPU. */
@@ -167,10 +160,9 @@ static uint32_t *launch_at(struct loading *loading, int64_t id, uint32_t comm)
 	struct collectives *c = loading->c;
 	uint32_t *at = idmap_at(&c->launch_of_call, id);
 
-	if (!at || *at != IDMAP_NONE)
+	if (*at != IDMAP_NONE)
 		return at;
-	if (GROW(c->launches, c->launch_count, c->launch_capacity))
-		return NULL;
+	GROW(c->launches, c->launch_count, c->launch_capacity);
 	c->launches[c->launch_count] = (struct collectives_launch){.id = id,
 		.comm = comm,
 		.anchor = COLLECTIVES_NONE,
@@ -185,10 +177,9 @@ static uint32_t *comm_at(struct loading *loading, int64_t id, uint32_t size)
 	struct collectives *c = loading->c;
 	uint32_t *at = idmap_at(&loading->comms, id);
 
-	if (!at || *at != IDMAP_NONE)
+	if (*at != IDMAP_NONE)
 		return at;
-	if (GROW(c->comms, c->comm_count, c->comm_capacity))
-		return NULL;
+	GROW(c->comms, c->comm_count, c->comm_capacity);
 	c->comms[c->comm_count] = (struct collectives_comm){.id = id, .size = size};
 	*at = (uint32_t)c->comm_count++;
 	return at;
@@ -206,7 +197,7 @@ static void set_pair(struct collectives_event *event, const struct query_rows *r
 	event->to = event->op == RTL_COLLECTIVE_ncclSend ? peer : event->rank;
 }
 
-static int add_part(struct loading *loading, const struct query_rows *rows)
+static void add_part(struct loading *loading, const struct query_rows *rows)
 {
 	struct collectives *c = loading->c;
 	int64_t id = query_integer(rows, K_ID), launch_id = query_integer(rows, K_LAUNCH);
@@ -223,63 +214,57 @@ static int add_part(struct loading *loading, const struct query_rows *rows)
 	uint32_t captured = graph_replays_captured(&c->graphs, id), *comm, *launch;
 
 	if (event.process == COLLECTIVES_NONE)
-		return 0;
+		return;
 	if (query_is_null(rows, K_COMM) || query_is_null(rows, K_SEQ) ||
 		query_is_null(rows, K_RANK) || query_is_null(rows, K_SIZE)) {
 		c->unnumbered++;
-		return 0;
+		return;
 	}
 	c->failed += event.is_failed;
 	comm = comm_at(loading, query_integer(rows, K_COMM), (uint32_t)query_integer(rows, K_SIZE));
-	if (captured != GRAPH_NONE && comm) {
+	if (captured != GRAPH_NONE) {
 		event.comm = *comm;
 		set_pair(&event, rows);
 		loading->captured[captured] = event;
-		return 0;
+		return;
 	}
-	launch = comm ? launch_at(loading, launch_id, *comm) : NULL;
-	if (!launch || GROW(c->events, c->event_count, c->event_capacity))
-		return -ENOMEM;
+	launch = launch_at(loading, launch_id, *comm);
+	GROW(c->events, c->event_count, c->event_capacity);
 	event.comm = *comm;
 	event.launch = *launch;
 	set_pair(&event, rows);
 	c->events[c->event_count++] = event;
-	return 0;
 }
 
 /* Assigns a call within the call of a launch to that launch. */
 static int load_nested(struct query *query, struct idmap *launch_of_call)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r = launch_of_call->count ? query_ask(query, "nested_calls", &rows) : 0;
+	int r = 0;
 
-	while (rows && !r && (r = query_next(rows)) > 0) {
+	if (!launch_of_call->count)
+		return 0;
+	QUERY_EACH (r, query, "nested_calls", rows) {
 		int64_t id = query_integer(rows, 0), process = query_integer(rows, 1);
 		uint32_t launch =
 			idmap_find(launch_of_call, host_call_key(process, query_integer(rows, 2)));
 		uint32_t *at;
 
-		r = 0;
 		if (launch == IDMAP_NONE)
 			continue;
 		at = idmap_at(launch_of_call, id);
-		if (!at)
-			return -ENOMEM;
 		if (*at == IDMAP_NONE)
 			*at = launch;
 	}
 	return r;
 }
 
-int collectives_need_order(struct collectives *c)
+void collectives_need_order(struct collectives *c)
 {
 	if (c->order_comm != COLLECTIVES_NONE)
-		return 0;
-	if (GROW(c->comms, c->comm_count, c->comm_capacity))
-		return -ENOMEM;
+		return;
+	GROW(c->comms, c->comm_count, c->comm_capacity);
 	c->comms[c->comm_count] = (struct collectives_comm){0};
 	c->order_comm = (uint32_t)c->comm_count++;
-	return 0;
 }
 
 static int add_parts(struct query *query, struct loading *loading, const char *name)
@@ -287,7 +272,7 @@ static int add_parts(struct query *query, struct loading *loading, const char *n
 	int r = 0;
 
 	QUERY_EACH (r, query, name, rows)
-		r = add_part(loading, rows);
+		add_part(loading, rows);
 	return r;
 }
 
@@ -297,43 +282,38 @@ int collectives_load_calls(const struct trace *trace, struct collectives *c)
 	CLEANUP(loading_done) struct loading loading = {.c = c};
 	int r = graph_replays_load(trace, true, &c->graphs);
 
-	if (!r) {
-		loading.captured = calloc(c->graphs.call_count + 1, sizeof(*loading.captured));
-		r = loading.captured ? 0 : -ENOMEM;
-	}
-	for (size_t i = 0; i < c->graphs.call_count && !r; i++)
+	loading.captured = xcalloc(c->graphs.call_count + 1, sizeof(*loading.captured));
+	for (size_t i = 0; i < c->graphs.call_count; i++)
 		loading.captured[i].op = COLLECTIVES_OP_NONE;
 	if (!r)
 		r = add_parts(query, &loading, "collective_parts");
 	if (!r)
 		r = add_parts(query, &loading, "kernel_collective_parts");
-	if (!r)
-		r = collectives_add_replays(c, loading.captured);
+	if (r)
+		return r;
+	collectives_add_replays(c, loading.captured);
 	c->has_blind_graphs = c->graphs.call_count && !c->graphs.replay_count;
 	c->matched = c->event_count ? COLLECTIVES_BY_SEQUENCE : COLLECTIVES_BY_ORDER;
-	if (!r && (c->matched == COLLECTIVES_BY_ORDER || c->has_blind_graphs))
-		r = collectives_need_order(c);
+	if (c->matched == COLLECTIVES_BY_ORDER || c->has_blind_graphs)
+		collectives_need_order(c);
 	c->known_launches = c->launch_count;
-	return r ? r : load_nested(query, &c->launch_of_call);
+	return load_nested(query, &c->launch_of_call);
 }
 
 static int load(const struct trace *trace, struct collectives *c)
 {
-	int r = load_processes(trace, c);
 
-	if (!r)
-		r = load_lanes(trace, c);
-	return r ? r : load_clock_errors(trace->query, c);
+	load_processes(trace, c);
+	load_lanes(trace, c);
+	return load_clock_errors(trace->query, c);
 }
 
 int collectives_new(const struct trace *trace, const struct collectives_filter *filter,
 	struct collectives **ret)
 {
-	CLEANUP(collectives_free_p) struct collectives *c = calloc(1, sizeof(*c));
+	CLEANUP(collectives_free_p) struct collectives *c = xcalloc(1, sizeof(*c));
 	int r;
 
-	if (!c)
-		return -ENOMEM;
 	c->filter = *filter;
 	c->order_comm = COLLECTIVES_NONE;
 	r = load(trace, c);

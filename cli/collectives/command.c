@@ -165,12 +165,10 @@ int cmd_collectives(int argc, char **argv)
 	if (!r)
 		r = stragglers_find(waiting, &found);
 	if (!r)
-		r = collectives_report_new(collectives, &found, &report);
-	o.show.width = render_terminal_width(STDOUT_FILENO, COLLECTIVES_WIDTH);
-	if (!r)
-		r = collectives_show(
-			&(struct collectives_view){collectives, report, verdict, &o.show}, stdout);
+		collectives_report_new(collectives, &found, &report);
 	if (r)
 		return verb_fail(query, error);
+	o.show.width = render_terminal_width(STDOUT_FILENO, COLLECTIVES_WIDTH);
+	collectives_show(&(struct collectives_view){collectives, report, verdict, &o.show}, stdout);
 	return o.verb.is_strict ? check_strict(collectives, verdict) : CMD_OK;
 }

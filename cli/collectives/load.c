@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* Finds when the kernels of each launch ran and what their GPU did before, in one pass over the
  * dispatches. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/trace/kernels/host_call_key.h"
 #include "cli/collectives/collectives.h"
 #include "cli/base/array.h"
@@ -30,7 +30,7 @@ struct timing {
 	struct slot *slots;
 	size_t slot_count, slot_capacity;
 	struct query_rows *copies;
-	bool has_copy, is_inexact, is_out_of_memory;
+	bool has_copy, is_inexact;
 	bool is_again; /* second pass: the launches are known, so nothing is counted or created */
 	struct sweep sweep;
 };
@@ -49,10 +49,7 @@ static struct slot *slot_at(struct timing *t, uint32_t lane, uint32_t comm)
 {
 	uint32_t *at = idmap_at(&t->slot_of, (int64_t)((uint64_t)lane << 32 | comm));
 
-	if (!at || GROW(t->slots, t->slot_count, t->slot_capacity)) {
-		t->is_out_of_memory = true;
-		return NULL;
-	}
+	GROW(t->slots, t->slot_count, t->slot_capacity);
 	if (*at == IDMAP_NONE) {
 		*at = (uint32_t)t->slot_count;
 		t->slots[t->slot_count++] = (struct slot){.launch = COLLECTIVES_NONE};
@@ -101,8 +98,6 @@ static void end(void *context, struct sweep_lane *sweep, uint32_t tag, int64_t a
 	struct slot *slot = slot_at(t, lane_index(t, sweep), t->c->launches[tag].comm);
 
 	(void)at; /* the launch has it */
-	if (!slot)
-		return;
 	slot->launch = tag;
 	memcpy(slot->sums, sweep->sums, sizeof(slot->sums));
 }
@@ -123,52 +118,46 @@ static uint32_t find_lane(const struct collectives *c, int64_t process, int64_t 
 }
 
 /* Finds the index of a kernel's name among those of communication kernels. */
-static int find_name(struct timing *t, const struct trace_kernel *kernel, uint32_t *ret)
+static void find_name(struct timing *t, const struct trace_kernel *kernel, uint32_t *ret)
 {
 	struct collectives *c = t->c;
 
 	for (*ret = 0; *ret < c->kernel_name_count; ++*ret)
 		if (c->kernel_names[*ret] == kernel->same->name)
-			return 0;
-	if (GROW(c->kernel_names, c->kernel_name_count, c->kernel_name_capacity))
-		return -ENOMEM;
+			return;
+	GROW(c->kernel_names, c->kernel_name_count, c->kernel_name_capacity);
 	c->kernel_names[c->kernel_name_count++] = kernel->same->name;
-	return 0;
 }
 
 /* RCCL's kernels have calls if calls were recorded; a communication kernel that is not RCCL's has
  * none. */
-static int set_shape(struct timing *t, const struct trace_shape *from, struct shape *ret)
+static void set_shape(struct timing *t, const struct trace_shape *from, struct shape *ret)
 {
 	static const enum sweep_class classes[] = {[CATEGORY_COMMUNICATION] = SWEEP_COMM,
 		[CATEGORY_COPY] = SWEEP_COPY,
 		[CATEGORY_COMPUTATION] = SWEEP_COMPUTE};
-	int r;
 
 	*ret = (struct shape){.lane = find_lane(t->c, from->process_id, from->gpu_id),
 		.kernel = COLLECTIVES_NONE,
 		.class = classes[from->category->class]};
 	if (ret->class != SWEEP_COMM)
-		return 0;
-	r = find_name(t, from->kernel, &ret->kernel);
+		return;
+	find_name(t, from->kernel, &ret->kernel);
 	ret->is_custom = !strcasestr(from->kernel->name, "nccl");
-	return r || !ret->is_custom ? r : collectives_need_order(t->c);
+	if (ret->is_custom)
+		collectives_need_order(t->c);
 }
 
-static int set_shapes(struct timing *t)
+static void set_shapes(struct timing *t)
 {
 	uint32_t name;
-	int r = 0;
 
-	t->shapes = calloc(t->trace->shape_count + 1, sizeof(*t->shapes));
-	if (!t->shapes)
-		return -ENOMEM;
-	for (size_t i = 0; i < t->trace->kernel_count && !r; i++)
+	t->shapes = xcalloc(t->trace->shape_count + 1, sizeof(*t->shapes));
+	for (size_t i = 0; i < t->trace->kernel_count; i++)
 		if (t->trace->kernels[i].category->class == CATEGORY_COMMUNICATION)
-			r = find_name(t, t->trace->kernels + i, &name);
-	for (size_t i = 0; i < t->trace->shape_count && !r; i++)
-		r = set_shape(t, t->trace->shapes + i, t->shapes + i);
-	return r;
+			find_name(t, t->trace->kernels + i, &name);
+	for (size_t i = 0; i < t->trace->shape_count; i++)
+		set_shape(t, t->trace->shapes + i, t->shapes + i);
 }
 
 /* Returns the launch of a dispatch, or NONE. */
@@ -194,19 +183,17 @@ static uint32_t find_launch(
 }
 
 /* Adds a launch of its own for a kernel without a call, if kernels are matched by order. */
-static int add_launch(struct timing *t, const struct shape *shape, uint32_t *ret)
+static void add_launch(struct timing *t, const struct shape *shape, uint32_t *ret)
 {
 	struct collectives *c = t->c;
 
-	if (GROW(c->launches, c->launch_count, c->launch_capacity))
-		return -ENOMEM;
+	GROW(c->launches, c->launch_count, c->launch_capacity);
 	c->launches[c->launch_count] = (struct collectives_launch){.lane = shape->lane,
 		.kernel = shape->kernel,
 		.comm = c->order_comm,
 		.anchor = COLLECTIVES_NONE,
 		.operation = COLLECTIVES_NONE};
 	*ret = (uint32_t)c->launch_count++;
-	return 0;
 }
 
 /* Returns false for a copy within one GPU, which must count once. A NULL column is the host, not
@@ -217,14 +204,15 @@ static bool has_two_ends(const struct query_rows *copies)
 	       query_integer(copies, 1) != query_integer(copies, 2);
 }
 
-static int add_copy(struct timing *t, int64_t process, int column, const struct sweep_op *op)
+static void add_copy(struct timing *t, int64_t process, int column, const struct sweep_op *op)
 {
 	uint32_t lane;
 
 	if (query_is_null(t->copies, column))
-		return 0;
+		return;
 	lane = find_lane(t->c, process, query_integer(t->copies, column));
-	return lane == COLLECTIVES_NONE ? 0 : sweep_add(&t->sweep, &t->c->lanes[lane].sweep, op);
+	if (lane != COLLECTIVES_NONE)
+		sweep_add(&t->sweep, &t->c->lanes[lane].sweep, op);
 }
 
 /* Adds the copies that start no later than @until. They are sorted by time. */
@@ -241,11 +229,10 @@ static int add_copies(struct timing *t, int64_t until)
 			.tag = SWEEP_NO_TAG,
 			.class = SWEEP_COPY};
 
-		r = add_copy(t, process, 1, &op);
-		if (!r && has_two_ends(t->copies))
-			r = add_copy(t, process, 2, &op);
-		if (!r)
-			r = query_next(t->copies);
+		add_copy(t, process, 1, &op);
+		if (has_two_ends(t->copies))
+			add_copy(t, process, 2, &op);
+		r = query_next(t->copies);
 		t->has_copy = r > 0;
 		r = r < 0 ? r : 0;
 	}
@@ -258,7 +245,7 @@ static int add_row(struct timing *t, const struct query_rows *rows)
 	const struct shape *shape = t->shapes + at;
 	struct sweep_op op = {.tag = SWEEP_NO_TAG};
 	bool is_named;
-	int r = 0;
+	int r;
 
 	if (at == t->trace->shape_count || shape->lane == COLLECTIVES_NONE) /* a damaged file */
 		return 0;
@@ -271,13 +258,11 @@ static int add_row(struct timing *t, const struct query_rows *rows)
 		if (is_named && op.tag == SWEEP_NO_TAG &&
 			(t->c->matched == COLLECTIVES_BY_ORDER || t->c->has_blind_graphs ||
 				shape->is_custom))
-			r = add_launch(t, shape, &op.tag);
+			add_launch(t, shape, &op.tag);
 		else if (op.tag != SWEEP_NO_TAG)
 			t->c->launches[op.tag].kernel = shape->kernel;
 	}
 	op.class = op.tag == SWEEP_NO_TAG ? shape->class : SWEEP_COMM;
-	if (r)
-		return r;
 	if (query_is_null(rows, 1)) {
 		if (op.tag != SWEEP_NO_TAG && !t->is_again)
 			t->c->launches[op.tag].untimed++;
@@ -291,7 +276,9 @@ static int add_row(struct timing *t, const struct query_rows *rows)
 			    ? SWEEP_NO_SUBMIT
 			    : (int64_t)((uint64_t)op.start - (uint64_t)query_integer(rows, 3));
 	r = add_copies(t, op.start);
-	return r ? r : sweep_add(&t->sweep, &t->c->lanes[shape->lane].sweep, &op);
+	if (!r)
+		sweep_add(&t->sweep, &t->c->lanes[shape->lane].sweep, &op);
+	return r;
 }
 
 static bool is_inexact(const struct collectives *c)
@@ -322,8 +309,8 @@ static int pass(struct timing *t, const char *name)
 	if (!r)
 		r = add_copies(t, INT64_MAX);
 	for (size_t i = 0; i < c->lane_count && !r; i++)
-		r = sweep_finish(&t->sweep, &c->lanes[i].sweep);
-	return r ? r : t->is_out_of_memory ? -ENOMEM : 0;
+		sweep_finish(&t->sweep, &c->lanes[i].sweep);
+	return r;
 }
 
 static void start_again(void *context)
@@ -350,13 +337,13 @@ static void start_again(void *context)
 static int pass_all(struct timing *t, void (*restart)(void *context))
 {
 	struct collectives *c = t->c;
-	int r = set_shapes(t);
+	int r;
 
+	set_shapes(t);
 	t->sweep.held_max = SWEEP_HELD_MAX / (c->lane_count + 1);
 	if (t->sweep.held_max < 1024)
 		t->sweep.held_max = 1024;
-	if (!r)
-		r = pass(t, "lane_rows");
+	r = pass(t, "lane_rows");
 	if (!r && is_inexact(c)) {
 		for (size_t i = 0; i < c->lane_count; i++)
 			sweep_lane_done(&c->lanes[i].sweep);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Finds which parts belong to one collective, which ranks lack theirs, and which launches are
  * connected. */
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/collectives/collectives.h"
 #include "cli/base/array.h"
 #include "proto/base/cleanup.h"
@@ -98,20 +97,17 @@ static int64_t range_key(const struct collectives_event *event, uint32_t rank)
 	return (int64_t)(((uint64_t)event->comm << 20 ^ rank) << 32 ^ (uint64_t)event->seq);
 }
 
-static int see_replay(struct matching *m, const struct collectives_event *event)
+static void see_replay(struct matching *m, const struct collectives_event *event)
 {
 	uint32_t *at;
 	struct replay_range *range;
 
 	if (!event->replay || event->is_pair)
-		return 0;
+		return;
 	at = idmap_at(&m->range_of_call, range_key(event, event->rank));
-	if (!at)
-		return -ENOMEM;
 	/* Events come in order. */
 	if (*at == IDMAP_NONE) {
-		if (GROW(m->ranges, m->range_count, m->range_capacity))
-			return -ENOMEM;
+		GROW(m->ranges, m->range_count, m->range_capacity);
 		*at = (uint32_t)m->range_count++;
 		m->ranges[*at] =
 			(struct replay_range){.first_exec = event->exec, .first = event->replay};
@@ -119,10 +115,9 @@ static int see_replay(struct matching *m, const struct collectives_event *event)
 	range = m->ranges + *at;
 	range->last_exec = event->exec;
 	range->last = event->replay;
-	return 0;
 }
 
-static int find_members(struct matching *m)
+static void find_members(struct matching *m)
 {
 	CLEANUP(idmap_done) struct idmap known = {0};
 	struct collectives *c = m->c;
@@ -133,11 +128,8 @@ static int find_members(struct matching *m)
 		uint32_t *at =
 			idmap_at(&known, (int64_t)((uint64_t)event->comm << 32 | event->rank));
 
-		if (!at)
-			return -ENOMEM;
 		if (*at == IDMAP_NONE) {
-			if (GROW(c->members, c->member_count, capacity))
-				return -ENOMEM;
+			GROW(c->members, c->member_count, capacity);
 			*at = (uint32_t)c->member_count++;
 			c->members[*at] = (struct collectives_member){.comm = event->comm,
 				.rank = event->rank,
@@ -146,8 +138,7 @@ static int find_members(struct matching *m)
 				.last_seq = -1};
 		}
 		widen_member_range(c->members + *at, event);
-		if (see_replay(m, event))
-			return -ENOMEM;
+		see_replay(m, event);
 	}
 	if (c->member_count)
 		qsort(c->members, c->member_count, sizeof(*c->members), compare_members);
@@ -158,22 +149,19 @@ static int find_members(struct matching *m)
 	/* No call says how many ranks take part in replays that are matched by order. */
 	if (c->order_comm != COLLECTIVES_NONE && !c->comms[c->order_comm].size)
 		c->comms[c->order_comm].size = c->comms[c->order_comm].members;
-	return 0;
 }
 
 /* ---- what is missing ---- */
 
-static int add_missing(struct matching *m, const struct collectives_missing *missing)
+static void add_missing(struct matching *m, const struct collectives_missing *missing)
 {
 	struct collectives *c = m->c;
 
 	c->missing_total++;
 	if (c->missing_count == COLLECTIVES_MISSING_MAX)
-		return 0;
-	if (GROW(c->missing, c->missing_count, m->missing_capacity))
-		return -ENOMEM;
+		return;
+	GROW(c->missing, c->missing_count, m->missing_capacity);
 	c->missing[c->missing_count++] = *missing;
-	return 0;
 }
 
 /* Says where @event would stand among those that the member has. */
@@ -197,7 +185,7 @@ static enum collectives_missing_kind kind_of(const struct matching *m,
 					       : COLLECTIVES_GAP;
 }
 
-/* @events and the members are sorted by rank. Returns the number of missing parts, or -ENOMEM. */
+/* @events and the members are sorted by rank. Returns the number of missing parts. */
 static int compare_with_members(
 	struct matching *m, const struct collectives_event *events, size_t count)
 {
@@ -207,22 +195,19 @@ static int compare_with_members(
 
 	for (uint32_t i = 0; i < comm->members; i++) {
 		const struct collectives_member *member = m->c->members + comm->first_member + i;
-		int r;
 
 		while (at < count && events[at].rank < member->rank)
 			at++;
 		if ((at < count && events[at].rank == member->rank) || member->last_seq < 0)
 			continue;
 		missing++;
-		r = add_missing(m, &(struct collectives_missing){.comm = events->comm,
-					   .process = member->process,
-					   .rank = member->rank,
-					   .op = events->op,
-					   .seq = events->seq,
-					   .replay = events->replay,
-					   .kind = kind_of(m, member, events)});
-		if (r)
-			return r;
+		add_missing(m, &(struct collectives_missing){.comm = events->comm,
+				       .process = member->process,
+				       .rank = member->rank,
+				       .op = events->op,
+				       .seq = events->seq,
+				       .replay = events->replay,
+				       .kind = kind_of(m, member, events)});
 	}
 	return missing;
 }
@@ -232,7 +217,6 @@ static int compare_pair(struct matching *m, const struct collectives_event *even
 {
 	const struct collectives_comm *comm = m->c->comms + events->comm;
 	uint32_t peer = events->op == RTL_COLLECTIVE_ncclSend ? events->to : events->from;
-	int r;
 
 	if (count > 1)
 		return 0;
@@ -241,16 +225,16 @@ static int compare_pair(struct matching *m, const struct collectives_event *even
 
 		if (member->rank != peer)
 			continue;
-		r = add_missing(m, &(struct collectives_missing){.comm = events->comm,
-					   .process = member->process,
-					   .rank = peer,
-					   .op = events->op == RTL_COLLECTIVE_ncclSend
-							 ? RTL_COLLECTIVE_ncclRecv
-							 : RTL_COLLECTIVE_ncclSend,
-					   .seq = events->seq,
-					   .replay = events->replay,
-					   .kind = COLLECTIVES_PEER});
-		return r ? r : 1;
+		add_missing(m, &(struct collectives_missing){.comm = events->comm,
+				       .process = member->process,
+				       .rank = peer,
+				       .op = events->op == RTL_COLLECTIVE_ncclSend
+						     ? RTL_COLLECTIVE_ncclRecv
+						     : RTL_COLLECTIVE_ncclSend,
+				       .seq = events->seq,
+				       .replay = events->replay,
+				       .kind = COLLECTIVES_PEER});
+		return 1;
 	}
 	return 0;
 }
@@ -388,7 +372,7 @@ static size_t run_length(const struct collectives *c, size_t at)
 }
 
 /* Numbers the trees of the forest and gives each launch its operation. */
-static int number_operations(struct matching *m)
+static void number_operations(struct matching *m)
 {
 	struct collectives *c = m->c;
 	size_t count = 0;
@@ -398,10 +382,8 @@ static int number_operations(struct matching *m)
 			c->launches[i].operation = (uint32_t)count++;
 	for (uint32_t i = 0; i < c->launch_count; i++)
 		c->launches[i].operation = c->launches[find_root(m->parent, i)].operation;
-	c->operations = calloc(count + 1, sizeof(*c->operations));
-	c->by_operation = calloc(c->launch_count + 1, sizeof(*c->by_operation));
-	if (!c->operations || !c->by_operation)
-		return -ENOMEM;
+	c->operations = xcalloc(count + 1, sizeof(*c->operations));
+	c->by_operation = xcalloc(c->launch_count + 1, sizeof(*c->by_operation));
 	c->operation_count = count;
 	for (size_t i = 0; i < c->launch_count; i++)
 		c->operations[c->launches[i].operation].launches++;
@@ -414,7 +396,6 @@ static int number_operations(struct matching *m)
 
 		c->by_operation[operation->first + operation->launches++] = i;
 	}
-	return 0;
 }
 
 /* The mean amount that a rank sends is the size of grouped sends. The ratio of the largest amount
@@ -447,15 +428,14 @@ static int match(struct matching *m)
 {
 	struct collectives *c = m->c;
 	size_t n;
-	int r;
 
 	for (size_t i = 0; i < c->event_count; i += n) {
 		n = run_length(c, i);
 		for (size_t k = 1; k < n; k++)
 			join(m->parent, c->events[i].launch, c->events[i + k].launch);
 	}
-	r = number_operations(m);
-	for (size_t i = 0; i < c->event_count && !r; i += n) {
+	number_operations(m);
+	for (size_t i = 0; i < c->event_count; i += n) {
 		const struct collectives_event *events = c->events + i;
 		int missing;
 
@@ -467,9 +447,9 @@ static int match(struct matching *m)
 		add_part(m, c->operations + c->launches[events->launch].operation, events, n,
 			missing > 0);
 	}
-	for (size_t i = 0; i < c->operation_count && !r; i++)
+	for (size_t i = 0; i < c->operation_count; i++)
 		finish_sent(m, c->operations + i);
-	return r;
+	return 0;
 }
 
 int collectives_match(struct collectives *c)
@@ -477,15 +457,12 @@ int collectives_match(struct collectives *c)
 	CLEANUP(matching_done)
 	struct matching m = {
 		.c = c,
-		.parent = calloc(c->launch_count + 1, sizeof(*m.parent)),
-		.sent = calloc(c->launch_count + 1, sizeof(*m.sent)),
-		.other = calloc(c->launch_count + 1, sizeof(*m.other)),
-		.sends = calloc(c->launch_count + 1, sizeof(*m.sends)),
+		.parent = xcalloc(c->launch_count + 1, sizeof(*m.parent)),
+		.sent = xcalloc(c->launch_count + 1, sizeof(*m.sent)),
+		.other = xcalloc(c->launch_count + 1, sizeof(*m.other)),
+		.sends = xcalloc(c->launch_count + 1, sizeof(*m.sends)),
 	};
-	int r;
 
-	if (!m.parent || !m.sent || !m.other || !m.sends)
-		return -ENOMEM;
 	for (uint32_t i = 0; i < c->launch_count; i++)
 		m.parent[i] = i;
 	if (c->event_count)
@@ -494,6 +471,6 @@ int collectives_match(struct collectives *c)
 		c->launches[c->events[i].launch].event = i;
 		c->launches[c->events[i].launch].has_event = true;
 	}
-	r = find_members(&m);
-	return r ? r : match(&m);
+	find_members(&m);
+	return match(&m);
 }

@@ -5,10 +5,9 @@
  * the k-th launches of one kernel run at once and end together; those of different groups drift
  * apart. docs/commands.md, "Collectives without RCCL".
  */
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/array.h"
 #include "cli/base/wrapping.h"
 #include "cli/collectives/collectives.h"
@@ -118,7 +117,7 @@ static bool is_whole(const struct grouping *g, size_t first, size_t count)
 	return count >= LAUNCHES_LEAST;
 }
 
-static int find_sequences(struct grouping *g)
+static void find_sequences(struct grouping *g)
 {
 	for (size_t i = 0, next; i < g->count; i = next) {
 		const struct collectives_launch *launch = g->sorted[i];
@@ -128,8 +127,7 @@ static int find_sequences(struct grouping *g)
 			next++;
 		if (!is_whole(g, i, next - i))
 			continue;
-		if (GROW(g->sequences, g->sequence_count, g->sequence_capacity))
-			return -ENOMEM;
+		GROW(g->sequences, g->sequence_count, g->sequence_capacity);
 		g->sequences[g->sequence_count] = (struct sequence){.kernel = launch->kernel,
 			.lane = launch->lane,
 			.first = i,
@@ -144,7 +142,6 @@ static int find_sequences(struct grouping *g)
 			if (a != b && are_together(g, g->sequences + i, g->sequences + k))
 				g->sequences[a > b ? a : b].parent = a > b ? b : a;
 		}
-	return 0;
 }
 
 /* Returns true if the k-th launches of all members fit, so that no rank left before the last one
@@ -168,8 +165,7 @@ static int add_group(struct grouping *g, const uint32_t *members, size_t count)
 	for (size_t i = 0; i < count; i++)
 		if (g->sequences[members[i]].count < length)
 			length = g->sequences[members[i]].count;
-	if (GROW(c->comms, c->comm_count, c->comm_capacity))
-		return -ENOMEM;
+	GROW(c->comms, c->comm_count, c->comm_capacity);
 	c->comms[c->comm_count++] = (struct collectives_comm){
 		.id = (int64_t)++c->kernel_groups, .size = (uint32_t)count, .is_kernels = true};
 	for (size_t k = 0; k < length && !r; k++) {
@@ -184,11 +180,9 @@ static int add_group(struct grouping *g, const uint32_t *members, size_t count)
 
 static int add_groups(struct grouping *g)
 {
-	CLEANUP(free_p) uint32_t *members = calloc(g->sequence_count + 1, sizeof(*members));
+	CLEANUP(free_p) uint32_t *members = xcalloc(g->sequence_count + 1, sizeof(*members));
 	int r = 0;
 
-	if (!members)
-		return -ENOMEM;
 	for (uint32_t i = 0; i < g->sequence_count && !r; i++) {
 		size_t count = 0;
 
@@ -204,11 +198,8 @@ static int add_groups(struct grouping *g)
 int collectives_group_kernels(struct collectives *c)
 {
 	CLEANUP(grouping_done) struct grouping g = {.c = c};
-	int r;
 
-	g.sorted = calloc(c->launch_count + 1, sizeof(struct collectives_launch *));
-	if (!g.sorted)
-		return -ENOMEM;
+	g.sorted = xcalloc(c->launch_count + 1, sizeof(struct collectives_launch *));
 	for (size_t i = c->known_launches; i < c->launch_count; i++) {
 		const struct collectives_lane *lane = c->lanes + c->launches[i].lane;
 
@@ -218,6 +209,6 @@ int collectives_group_kernels(struct collectives *c)
 	}
 	if (g.count)
 		qsort(g.sorted, g.count, sizeof(struct collectives_launch *), compare);
-	r = find_sequences(&g);
-	return r ? r : add_groups(&g);
+	find_sequences(&g);
+	return add_groups(&g);
 }

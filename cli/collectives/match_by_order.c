@@ -5,12 +5,12 @@
  * long as nothing contradicts it. One lost kernel would shift all later ones, so the match stops at
  * the first kernel that does not fit.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/collectives/collectives.h"
 #include "cli/base/array.h"
 #include "cli/trace/kernels/leaders.h"
@@ -19,8 +19,7 @@
 int collectives_add_kernel(struct collectives *c, const struct collectives_launch *launch,
 	uint32_t comm, uint32_t rank, int64_t seq)
 {
-	if (GROW(c->events, c->event_count, c->event_capacity))
-		return -ENOMEM;
+	GROW(c->events, c->event_count, c->event_capacity);
 	c->events[c->event_count++] = (struct collectives_event){
 		.seq = seq,
 		.comm = comm,
@@ -182,13 +181,11 @@ static int match_in_order(struct collectives *c)
 {
 	CLEANUP(free_p)
 	struct collectives_launch **sorted =
-		calloc(c->launch_count + 1, sizeof(struct collectives_launch *));
-	CLEANUP(free_p) size_t *first = calloc(c->lane_count + 2, sizeof(*first));
-	CLEANUP(free_p) uint32_t *lanes = calloc(c->lane_count + 1, sizeof(*lanes));
+		xcalloc(c->launch_count + 1, sizeof(struct collectives_launch *));
+	CLEANUP(free_p) size_t *first = xcalloc(c->lane_count + 2, sizeof(*first));
+	CLEANUP(free_p) uint32_t *lanes = xcalloc(c->lane_count + 1, sizeof(*lanes));
 	struct ordering o = {.c = c, .sorted = sorted, .first = first, .lanes = lanes};
 
-	if (!sorted || !first || !lanes)
-		return -ENOMEM;
 	for (size_t i = c->known_launches; i < c->launch_count; i++) {
 		sorted[i - c->known_launches] = c->launches + i;
 		first[c->launches[i].lane + 1]++;

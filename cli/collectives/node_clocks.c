@@ -4,11 +4,10 @@
  * the nodes say how far they are apart, as exactly as they were set. The collectives bound the
  * error, because no rank leaves an all-reduce before the last one has come.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/collectives/collectives.h"
 #include "cli/base/wrapping.h"
 #include "proto/base/cleanup.h"
@@ -128,15 +127,13 @@ static void narrow(struct collectives *c, const struct bound *bounds)
 
 int collectives_nodes(const struct trace *trace, struct collectives *c)
 {
-	CLEANUP(free_p) struct bound *bounds = calloc(c->nodes.count + 1, sizeof(*bounds));
-	CLEANUP(free_p) struct extent *extents = calloc(c->nodes.count + 1, sizeof(*extents));
+	CLEANUP(free_p) struct bound *bounds = xcalloc(c->nodes.count + 1, sizeof(*bounds));
+	CLEANUP(free_p) struct extent *extents = xcalloc(c->nodes.count + 1, sizeof(*extents));
 	int r;
 
 	if (c->nodes.count < 2)
 		return 0;
-	c->nodes.shift_ns = calloc(c->nodes.count, sizeof(*c->nodes.shift_ns));
-	if (!bounds || !extents || !c->nodes.shift_ns)
-		return -ENOMEM;
+	c->nodes.shift_ns = xcalloc(c->nodes.count, sizeof(*c->nodes.shift_ns));
 	r = load_offsets(trace, c);
 	if (r)
 		return r;

@@ -3,7 +3,6 @@
 #include "cli/base/color.h"
 #include "cli/base/wrapping.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,51 +21,46 @@ static bool fill(const struct collectives_view *view, const struct collectives_c
 	return table->row(view, i, ret);
 }
 
-int collectives_put_table(const struct collectives_view *view,
+void collectives_put_table(const struct collectives_view *view,
 	const struct collectives_columns *table, enum render_format format, uint64_t limit,
 	FILE *to, uint64_t *ret)
 {
-	CLEANUP(render_free_p) struct render *render = NULL;
+	CLEANUP(render_free_p)
+	struct render *render = render_new(to, format, table->columns, table->count);
 	struct render_value row[COLLECTIVES_COLUMNS_MAX];
 	size_t rows = table->rows(view);
 	uint64_t count = 0;
-	int r = render_new(to, format, table->columns, table->count, &render);
 
-	if (r)
-		return r;
 	render_set_width(render, view->options->width);
 	render_explain(render, COLLECTIVES_TITLES);
-	for (size_t i = 0; i < rows && !r; i++) {
+	for (size_t i = 0; i < rows; i++) {
 		if (!fill(view, table, i, row))
 			continue;
 		if (!limit || count < limit)
-			r = render_row(render, row);
+			render_row(render, row);
 		count++;
 	}
-	if (!r && count)
+	if (count)
 		render_finish(render);
 	*ret = count;
-	return r;
 }
 
 /* Writes the title and the first @limit rows (0: all) of a table, or nothing if it has no rows. */
-static int put_table(const struct collectives_view *view, const struct collectives_columns *table,
+static void put_table(const struct collectives_view *view, const struct collectives_columns *table,
 	uint64_t limit, FILE *to)
 {
 	struct render_value row[COLLECTIVES_COLUMNS_MAX];
 	uint64_t count;
 	size_t first = 0;
-	int r;
 
 	while (first < table->rows(view) && !fill(view, table, first, row))
 		first++;
 	if (first == table->rows(view))
-		return 0;
+		return;
 	fprintf(to, "\n%s\n", table->title);
-	r = collectives_put_table(view, table, RENDER_TABLE, limit, to, &count);
-	if (!r && limit && count > limit)
+	collectives_put_table(view, table, RENDER_TABLE, limit, to, &count);
+	if (limit && count > limit)
 		fprintf(to, "... and %llu more (--top 0)\n", (unsigned long long)(count - limit));
-	return r;
 }
 
 /* Draws lateness over time, one row per rank; a darker character is later. */
@@ -101,42 +95,35 @@ static void put_heat(const struct collectives_view *view, uint64_t limit, FILE *
 	}
 }
 
-static int put_text(const struct collectives_view *view, FILE *to)
+static void put_text(const struct collectives_view *view, FILE *to)
 {
 	CLEANUP(free_p)
 	char *reading = render_escape(view->report->reading, strlen(view->report->reading));
 	char notes[NOTES_MAX][320];
 	size_t count = collectives_notes(view, notes, NOTES_MAX);
 	uint64_t top = view->options->top;
-	int r;
 
-	if (!reading)
-		return -ENOMEM;
 	color_put_verdict(to, view->verdict->line);
 	render_put_reading(to, reading, 0);
 	for (size_t i = 0; i < count; i++) {
 		CLEANUP(free_p) char *note = render_escape(notes[i], strlen(notes[i]));
 
-		if (!note)
-			return -ENOMEM;
 		fputs("  ", to);
 		render_put_reading(to, note, 2);
 	}
-	r = put_table(view, collectives_tables + COLLECTIVES_GROUP_TABLE, top, to);
-	if (!r)
-		r = put_table(view, &collectives_uneven, top, to);
-	if (!r && view->report->ranked) {
-		r = put_table(view, collectives_tables + COLLECTIVES_RANK_TABLE, top, to);
+	put_table(view, collectives_tables + COLLECTIVES_GROUP_TABLE, top, to);
+	put_table(view, &collectives_uneven, top, to);
+	if (view->report->ranked) {
+		put_table(view, collectives_tables + COLLECTIVES_RANK_TABLE, top, to);
 		put_heat(view, top, to);
 	}
-	if (!r)
-		r = put_table(view, &collectives_latest, top < 5 && top ? top : 5, to);
-	return r ? r : put_table(view, collectives_tables + COLLECTIVES_MISSING_TABLE, top, to);
+	put_table(view, &collectives_latest, top < 5 && top ? top : 5, to);
+	put_table(view, collectives_tables + COLLECTIVES_MISSING_TABLE, top, to);
 }
 
 /* ---- JSON and CSV ---- */
 
-static int put_array(const struct collectives_view *view, const struct collectives_columns *table,
+static void put_array(const struct collectives_view *view, const struct collectives_columns *table,
 	uint64_t limit, json_t *document)
 {
 	struct render_value row[COLLECTIVES_COLUMNS_MAX];
@@ -145,17 +132,13 @@ static int put_array(const struct collectives_view *view, const struct collectiv
 	uint64_t shown = 0;
 
 	/* json_object_set_new() takes the array even if it fails. */
-	if (json_object_set_new(document, table->key, array))
-		return -ENOMEM;
+	json_object_set_new(document, table->key, array);
 	for (size_t i = 0; i < rows && (!limit || shown < limit); i++) {
 		if (!fill(view, table, i, row))
 			continue;
 		shown++;
-		if (json_array_append_new(
-			    array, render_json_row(table->columns, table->count, row)))
-			return -ENOMEM;
+		json_array_append_new(array, render_json_row(table->columns, table->count, row));
 	}
-	return 0;
 }
 
 static json_t *make_heat(const struct collectives_view *view)
@@ -187,90 +170,76 @@ static json_t *make_heat(const struct collectives_view *view)
 	return rows;
 }
 
-static int put_head(const struct collectives_view *view, json_t *document)
+static void put_head(const struct collectives_view *view, json_t *document)
 {
 	const struct collectives *c = view->c;
 	char notes[NOTES_MAX][320];
 	size_t count = collectives_notes(view, notes, NOTES_MAX);
 	json_t *array = json_array();
-	int bad = json_object_set_new(document, "schema", json_integer(1));
 
-	bad |= json_object_set(document, "notes", array);
-	for (size_t i = 0; i < count && !bad; i++)
-		bad |= json_array_append_new(array, render_json_text(notes[i], strlen(notes[i])));
+	json_object_set_new(document, "schema", json_integer(1));
+	json_object_set(document, "notes", array);
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(array, render_json_text(notes[i], strlen(notes[i])));
 	json_decref(array);
-	bad |= verdict_put_json(view->verdict, document);
-	bad |= json_object_set_new(document, "reading",
+	verdict_put_json(view->verdict, document);
+	json_object_set_new(document, "reading",
 		render_json_text(view->report->reading, strlen(view->report->reading)));
-	bad |= json_object_set_new(document, "matched_by",
+	json_object_set_new(document, "matched_by",
 		json_string(c->by_kernels && c->matched == COLLECTIVES_BY_ORDER ? "kernels"
 			    : c->by_kernels			 ? "sequence and kernels"
 			    : c->matched == COLLECTIVES_BY_ORDER ? "order"
 			    : c->by_order			 ? "sequence and order"
 								 : "sequence"));
-	bad |= json_object_set_new(
-		document, "matched_by_order", json_integer((json_int_t)c->by_order));
-	bad |= json_object_set_new(
+	json_object_set_new(document, "matched_by_order", json_integer((json_int_t)c->by_order));
+	json_object_set_new(
 		document, "matched_by_kernels", json_integer((json_int_t)c->by_kernels));
-	bad |= json_object_set_new(
+	json_object_set_new(
 		document, "match_stopped", c->stopped[0] ? json_string(c->stopped) : json_null());
-	bad |= json_object_set_new(
-		document, "operations", json_integer((json_int_t)c->operation_count));
-	bad |= json_object_set_new(
-		document, "timed", json_integer((json_int_t)view->report->timed));
-	bad |= json_object_set_new(
-		document, "missing_parts", json_integer((json_int_t)c->missing_total));
-	bad |= json_object_set_new(document, "mismatched", json_integer((json_int_t)c->mismatched));
-	bad |= json_object_set_new(document, "impossible", json_integer((json_int_t)c->impossible));
-	bad |= json_object_set_new(document, "unlinked", json_integer((json_int_t)c->unlinked));
-	bad |= json_object_set_new(document, "nodes", json_integer(c->nodes.count));
-	bad |= json_object_set_new(document, "nodes_clock_error_ns",
+	json_object_set_new(document, "operations", json_integer((json_int_t)c->operation_count));
+	json_object_set_new(document, "timed", json_integer((json_int_t)view->report->timed));
+	json_object_set_new(document, "missing_parts", json_integer((json_int_t)c->missing_total));
+	json_object_set_new(document, "mismatched", json_integer((json_int_t)c->mismatched));
+	json_object_set_new(document, "impossible", json_integer((json_int_t)c->impossible));
+	json_object_set_new(document, "unlinked", json_integer((json_int_t)c->unlinked));
+	json_object_set_new(document, "nodes", json_integer(c->nodes.count));
+	json_object_set_new(document, "nodes_clock_error_ns",
 		c->nodes.count > 1 && c->nodes.bound_ns >= 0 ? json_integer(c->nodes.bound_ns)
 							     : json_null());
-	bad |= json_object_set_new(
+	json_object_set_new(
 		document, "from_ns", view->report->timed ? json_integer(c->from_ns) : json_null());
-	bad |= json_object_set_new(
+	json_object_set_new(
 		document, "to_ns", view->report->timed ? json_integer(c->to_ns) : json_null());
-	return bad ? -ENOMEM : 0;
 }
 
-static int put_json(const struct collectives_view *view, FILE *to)
+static void put_json(const struct collectives_view *view, FILE *to)
 {
 	json_t *document = json_object();
-	int r = put_head(view, document);
 
-	if (!r)
-		r = put_array(view, collectives_tables + COLLECTIVES_GROUP_TABLE, 0, document);
-	if (!r)
-		r = put_array(view, collectives_tables + COLLECTIVES_RANK_TABLE, 0, document);
-	if (!r)
-		r = put_array(view, &collectives_latest, view->options->top, document);
-	if (!r)
-		r = put_array(view, collectives_tables + COLLECTIVES_MISSING_TABLE, 0, document);
-	if (!r && json_object_set_new(document, "heat", make_heat(view)))
-		r = -ENOMEM;
-	if (!r)
-		render_json(to, document, false);
+	put_head(view, document);
+	put_array(view, collectives_tables + COLLECTIVES_GROUP_TABLE, 0, document);
+	put_array(view, collectives_tables + COLLECTIVES_RANK_TABLE, 0, document);
+	put_array(view, &collectives_latest, view->options->top, document);
+	put_array(view, collectives_tables + COLLECTIVES_MISSING_TABLE, 0, document);
+	json_object_set_new(document, "heat", make_heat(view));
+	render_json(to, document, false);
 	json_decref(document);
-	return r;
 }
 
-static int put_csv(const struct collectives_view *view, FILE *to)
+static void put_csv(const struct collectives_view *view, FILE *to)
 {
 	const struct collectives_columns *table = collectives_tables + view->options->csv_table;
 	CLEANUP(render_free_p) struct render *render = NULL;
 	struct render_column columns[COLLECTIVES_COLUMNS_MAX];
 	struct render_value row[COLLECTIVES_COLUMNS_MAX], kept[COLLECTIVES_COLUMNS_MAX];
 	size_t rows = table->rows(view), count = 0;
-	int r;
 
 	for (size_t i = 0; i < table->count; i++)
 		if (table->columns[i].key)
 			columns[count++] = table->columns[i];
-	r = render_new(to, RENDER_CSV, columns, count, &render);
-	if (!r)
-		render_tell_simulated(render, view->verdict->is_simulated);
-	for (size_t i = 0; i < rows && !r; i++) {
+	render = render_new(to, RENDER_CSV, columns, count);
+	render_tell_simulated(render, view->verdict->is_simulated);
+	for (size_t i = 0; i < rows; i++) {
 		size_t n = 0;
 
 		if (!fill(view, table, i, row))
@@ -278,21 +247,21 @@ static int put_csv(const struct collectives_view *view, FILE *to)
 		for (size_t column = 0; column < table->count; column++)
 			if (table->columns[column].key)
 				kept[n++] = row[column];
-		r = render_row(render, kept);
+		render_row(render, kept);
 	}
-	if (!r)
-		render_finish(render);
-	return r;
+	render_finish(render);
 }
 
-int collectives_show(const struct collectives_view *view, FILE *to)
+void collectives_show(const struct collectives_view *view, FILE *to)
 {
 	switch (view->options->format) {
 	case RENDER_JSON:
-		return put_json(view, to);
+		put_json(view, to);
+		break;
 	case RENDER_CSV:
-		return put_csv(view, to);
+		put_csv(view, to);
+		break;
 	default:
-		return put_text(view, to);
+		put_text(view, to);
 	}
 }

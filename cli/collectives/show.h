@@ -40,14 +40,15 @@ struct collectives_view {
 
 struct collectives_columns;
 
-/* Writes the first @limit rows (0: all) of a table without a title, or nothing if it has none.
- * *@ret is the number of rows that there are. Returns 0 or -ENOMEM. */
-int collectives_put_table(const struct collectives_view *view,
+/*
+ * Writes the first @limit rows (0: all) of a table without a title, or nothing if it has none.
+ * *@ret is the number of rows that there are.
+ */
+void collectives_put_table(const struct collectives_view *view,
 	const struct collectives_columns *table, enum render_format format, uint64_t limit,
 	FILE *to, uint64_t *ret);
 
-/* Returns 0 or -ENOMEM. */
-int collectives_show(const struct collectives_view *view, FILE *to);
+void collectives_show(const struct collectives_view *view, FILE *to);
 
 /* tables.c: the rows of each table. */
 #define COLLECTIVES_COLUMNS_MAX 32

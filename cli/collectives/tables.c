@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/collectives/show.h"
 #include "proto/names/collectives.h"

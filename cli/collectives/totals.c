@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "cli/collectives/totals.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/output/table.h"
+#include "cli/base/memory.h"
 #include "proto/base/cleanup.h"
 
 void collectives_report_free_p(struct collectives_report **report)
@@ -147,14 +145,12 @@ static struct collectives_group make_group(const struct key *keys, size_t count)
 	return group;
 }
 
-static int fill_groups(const struct collectives *c, struct collectives_report *report)
+static void fill_groups(const struct collectives *c, struct collectives_report *report)
 {
-	CLEANUP(free_p) struct key *keys = calloc(c->operation_count + 1, sizeof(*keys));
+	CLEANUP(free_p) struct key *keys = xcalloc(c->operation_count + 1, sizeof(*keys));
 	size_t next;
 
-	report->groups = calloc(c->operation_count + 1, sizeof(*report->groups));
-	if (!keys || !report->groups)
-		return -ENOMEM;
+	report->groups = xcalloc(c->operation_count + 1, sizeof(*report->groups));
 	for (size_t i = 0; i < c->operation_count; i++) {
 		const struct collectives_operation *operation = c->operations + i;
 
@@ -174,7 +170,6 @@ static int fill_groups(const struct collectives *c, struct collectives_report *r
 	}
 	if (report->group_count)
 		qsort(report->groups, report->group_count, sizeof(*report->groups), compare_groups);
-	return 0;
 }
 
 /* ---- ranks and the latest ---- */
@@ -203,12 +198,10 @@ static int compare_latest(const void *a, const void *b, void *context)
 	return (x > y) - (x < y);
 }
 
-static int fill_orders(const struct collectives *c, struct collectives_report *report)
+static void fill_orders(const struct collectives *c, struct collectives_report *report)
 {
-	report->ranks = calloc(c->lane_count + 1, sizeof(*report->ranks));
-	report->latest = calloc(c->operation_count + 1, sizeof(*report->latest));
-	if (!report->ranks || !report->latest)
-		return -ENOMEM;
+	report->ranks = xcalloc(c->lane_count + 1, sizeof(*report->ranks));
+	report->latest = xcalloc(c->operation_count + 1, sizeof(*report->latest));
 	for (uint32_t i = 0; i < c->lane_count; i++)
 		if (c->lanes[i].count)
 			report->ranks[report->rank_count++] = i;
@@ -228,7 +221,6 @@ static int fill_orders(const struct collectives *c, struct collectives_report *r
 		(void *)(uintptr_t)c);
 	qsort_r(report->latest, report->latest_count, sizeof(*report->latest), compare_latest,
 		(void *)(uintptr_t)c);
-	return 0;
 }
 
 /* ---- the reading ---- */
@@ -376,21 +368,14 @@ static void read_it(const struct collectives *c, const struct stragglers *found,
 		snprintf(report->reading, sizeof(report->reading), "%s", text);
 }
 
-int collectives_report_new(const struct collectives *collectives, const struct stragglers *found,
+void collectives_report_new(const struct collectives *collectives, const struct stragglers *found,
 	struct collectives_report **ret)
 {
 	CLEANUP(collectives_report_free_p)
-	struct collectives_report *report = calloc(1, sizeof(*report));
-	int r;
+	struct collectives_report *report = xcalloc(1, sizeof(*report));
 
-	if (!report)
-		return -ENOMEM;
-	r = fill_groups(collectives, report);
-	if (!r)
-		r = fill_orders(collectives, report);
-	if (r)
-		return r;
+	fill_groups(collectives, report);
+	fill_orders(collectives, report);
 	read_it(collectives, found, report);
 	*ret = TAKE(report);
-	return 0;
 }

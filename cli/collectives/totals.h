@@ -8,7 +8,7 @@
 
 /* A cause explains the lateness if it makes up so many percent; otherwise there are several
  * causes. */
-#define COLLECTIVES_CAUSE_PCT		 50
+#define COLLECTIVES_CAUSE_PCT 50
 
 struct collectives_group {
 	const char *op;
@@ -37,9 +37,11 @@ struct collectives_report {
 	char reading[512];
 };
 
-/* Borrows @collectives. @found comes from the same collectives; without it (NULL) there is no
- * sentence. Returns 0 or -ENOMEM. */
-int collectives_report_new(const struct collectives *collectives, const struct stragglers *found,
+/*
+ * Borrows @collectives. @found comes from the same collectives; without it (NULL) there is no
+ * sentence.
+ */
+void collectives_report_new(const struct collectives *collectives, const struct stragglers *found,
 	struct collectives_report **ret);
 void collectives_report_free_p(struct collectives_report **report);
 

@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 
+#include "cli/base/memory.h"
 #include "cli/database/query_internal.h"
 #include "proto/base/cleanup.h"
 
@@ -28,7 +29,7 @@ static int connect(sqlite3 *db, void *context, int argc, const char *const *argv
 {
 	const struct computed_table *table = context;
 	char *sql = sqlite3_mprintf("CREATE TABLE x(%s)", table->columns);
-	struct connection *connection = calloc(1, sizeof(*connection));
+	struct connection *connection = xcalloc(1, sizeof(*connection));
 	int code = sql && connection ? sqlite3_declare_vtab(db, sql) : SQLITE_NOMEM;
 
 	(void)argc, (void)argv, (void)error; /* SQLite's signature */
@@ -60,11 +61,9 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 
 static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **ret)
 {
-	struct cursor *cursor = calloc(1, sizeof(*cursor));
+	struct cursor *cursor = xcalloc(1, sizeof(*cursor));
 
 	(void)base; /* SQLite sets it in the cursor */
-	if (!cursor)
-		return SQLITE_NOMEM;
 	*ret = &cursor->base;
 	return SQLITE_OK;
 }

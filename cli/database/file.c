@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/base/memory.h"
 #include "proto/base/cleanup.h"
 #include "proto/names/schema.h"
 
@@ -97,7 +98,7 @@ bool query_file_is_ours(const char *path)
 
 static bool is_parent_writable(const char *path)
 {
-	CLEANUP(free_p) char *dir = strdup(path);
+	CLEANUP(free_p) char *dir = xstrdup(path);
 	char *slash;
 
 	if (!dir)
@@ -146,7 +147,7 @@ char *query_file_uri(const char *path, bool is_immutable)
 	static const char plain[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-";
 	const char *prefix = path[0] == '/' ? "file://" : "file:./";
-	char *uri = malloc(strlen(prefix) + strlen(path) * 3 + sizeof("?immutable=1"));
+	char *uri = xmalloc(strlen(prefix) + strlen(path) * 3 + sizeof("?immutable=1"));
 	char *to;
 
 	if (!uri)

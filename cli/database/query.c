@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/database/file.h"
 #include "cli/database/query_internal.h"
 #include "cli/database/query_text.h"
@@ -431,11 +432,9 @@ int query_fold(struct query *query, const char *name, query_take take, void *con
 static int prepare(
 	struct query *query, const char *sql, const char **ret_tail, struct query_rows **ret)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = calloc(1, sizeof(*rows));
+	CLEANUP(query_rows_free_p) struct query_rows *rows = xcalloc(1, sizeof(*rows));
 	int code;
 
-	if (!rows)
-		return query_fail(query, SQLITE_NOMEM);
 	rows->query = query;
 	code = sqlite3_prepare_v2(query->db, sql, -1, &rows->statement, ret_tail);
 	if (code)
@@ -664,11 +663,11 @@ static int open_checked(struct query *query)
 
 int query_open(const char *path, char error[QUERY_ERROR_BYTES], struct query **ret)
 {
-	CLEANUP(query_free_p) struct query *query = calloc(1, sizeof(*query));
+	CLEANUP(query_free_p) struct query *query = xcalloc(1, sizeof(*query));
 	int r;
 
 	if (query)
-		query->path = strdup(path);
+		query->path = xstrdup(path);
 	if (!query || !query->path) {
 		snprintf(error, QUERY_ERROR_BYTES, "%s: out of memory", path);
 		return -ENOMEM;
@@ -684,13 +683,11 @@ int query_open(const char *path, char error[QUERY_ERROR_BYTES], struct query **r
 
 int query_open_builtin(struct query **ret)
 {
-	CLEANUP(query_free_p) struct query *query = calloc(1, sizeof(*query));
+	CLEANUP(query_free_p) struct query *query = xcalloc(1, sizeof(*query));
 	int code = SQLITE_OK;
 
 	if (query)
-		query->path = strdup("built-in rules");
-	if (!query || !query->path)
-		return -ENOMEM;
+		query->path = xstrdup("built-in rules");
 	code = sqlite3_open(":memory:", &query->db);
 	for (const struct query_text *text = query_builtin_texts; !code && text->name; text++)
 		code = sqlite3_exec(query->db, text->sql, NULL, NULL, NULL);

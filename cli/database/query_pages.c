@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "proto/base/cleanup.h"
 
 /* Names as in sqlite.org/fileformat.html. */
@@ -154,9 +155,7 @@ static int enter(struct query_pages *p, uint32_t number, int64_t last)
 		return -ENOTSUP;
 	level = p->levels + p->depth;
 	if (!level->page)
-		level->page = malloc(p->page_bytes + SLACK_BYTES);
-	if (!level->page)
-		return -ENOMEM;
+		level->page = xmalloc(p->page_bytes + SLACK_BYTES);
 	memcpy(level->page, page, p->page_bytes);
 	level->cell = 0;
 	level->cells = cells;
@@ -346,16 +345,12 @@ int query_pages_new(sqlite3 *db, const struct query_pages_table *table, struct q
 		sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file) || !file ||
 		!file->pMethods)
 		return -ENOTSUP;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return -ENOMEM;
+	p = xcalloc(1, sizeof(*p));
 	p->file = file;
 	p->table = *table;
 	if (read_head(p))
 		return -ENOTSUP;
-	p->window = malloc(WINDOW_BYTES_MAX + SLACK_BYTES);
-	if (!p->window)
-		return -ENOMEM;
+	p->window = xmalloc(WINDOW_BYTES_MAX + SLACK_BYTES);
 	*ret = TAKE(p);
 	return 0;
 }

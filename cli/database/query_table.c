@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/database/query_table.h"
 
-#include <errno.h>
-
 #include "proto/base/cleanup.h"
 
 #define QUESTION_COLUMNS_MAX 32
@@ -22,18 +20,15 @@ int question_show(struct query *query, const char *name, const char *title,
 	int r = query_ask(query, name, &rows);
 
 	if (!r)
-		r = render_new(to, RENDER_TABLE, columns, count, &render);
-	if (!r)
 		r = query_next(rows);
 	if (r <= 0)
 		return r;
+	render = render_new(to, RENDER_TABLE, columns, count);
 	render_set_width(render, width);
 	fprintf(to, "\n%s\n", title);
-	while (r > 0) {
+	for (; r > 0; r = query_next(rows)) {
 		read_row(rows, count, values);
-		r = render_row(render, values);
-		if (!r)
-			r = query_next(rows);
+		render_row(render, values);
 	}
 	render_finish(render);
 	return r;
@@ -42,18 +37,14 @@ int question_show(struct query *query, const char *name, const char *title,
 int question_put_csv(struct query *query, const char *name, const struct render_column *columns,
 	size_t count, bool is_simulated, FILE *to)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	CLEANUP(render_free_p) struct render *render = NULL;
+	CLEANUP(render_free_p) struct render *render = render_new(to, RENDER_CSV, columns, count);
 	struct render_value values[QUESTION_COLUMNS_MAX];
-	int r = query_ask(query, name, &rows);
+	int r = 0;
 
-	if (!r)
-		r = render_new(to, RENDER_CSV, columns, count, &render);
-	if (!r)
-		render_tell_simulated(render, is_simulated);
-	while (!r && (r = query_next(rows)) > 0) {
+	render_tell_simulated(render, is_simulated);
+	QUERY_EACH (r, query, name, rows) {
 		read_row(rows, count, values);
-		r = render_row(render, values);
+		render_row(render, values);
 	}
 	if (!r)
 		render_finish(render);
@@ -63,18 +54,14 @@ int question_put_csv(struct query *query, const char *name, const struct render_
 int question_put_json(struct query *query, const char *name, const char *key,
 	const struct render_column *columns, size_t count, json_t *document)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	struct render_value values[QUESTION_COLUMNS_MAX];
 	json_t *array = json_array();
-	int r = query_ask(query, name, &rows);
+	int r = 0;
 
-	/* Takes over the array even if it fails. */
-	if (json_object_set_new(document, key, array))
-		return -ENOMEM;
-	while (!r && (r = query_next(rows)) > 0) {
+	json_object_set_new(document, key, array);
+	QUERY_EACH (r, query, name, rows) {
 		read_row(rows, count, values);
-		r = json_array_append_new(array, render_json_row(columns, count, values)) ? -ENOMEM
-											  : 0;
+		json_array_append_new(array, render_json_row(columns, count, values));
 	}
 	return r;
 }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <errno.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "cli/base/color.h"
@@ -113,42 +111,35 @@ static void fill_process(const struct diagnose_process *p, struct render_value r
 	*ret++ = render_text(p->first->exe);
 }
 
-static int put_processes(
+static void put_processes(
 	const struct diagnose *d, const struct verdict *verdict, enum render_format format)
 {
-	CLEANUP(render_free_p) struct render *render = NULL;
+	CLEANUP(render_free_p)
+	struct render *render = render_new(stdout, format, process_columns, PROCESS_COLUMNS);
 	struct render_value row[PROCESS_COLUMNS];
-	int r = render_new(stdout, format, process_columns, PROCESS_COLUMNS, &render);
 
-	if (r)
-		return r;
 	render_set_width(render, render_terminal_width(STDOUT_FILENO, 0));
 	render_tell_simulated(render, verdict->is_simulated);
-	for (size_t i = 0; i < d->process_count && !r; i++) {
+	for (size_t i = 0; i < d->process_count; i++) {
 		fill_process(d->processes + i, row);
-		r = render_row(render, row);
+		render_row(render, row);
 	}
 	render_finish(render);
-	return r;
 }
 
-static int put_findings(
+static void put_findings(
 	const struct diagnose *d, const struct verdict *verdict, enum render_format format)
 {
-	CLEANUP(render_free_p) struct render *render = NULL;
+	CLEANUP(render_free_p) struct render *render = render_new(stdout, format, columns, COLUMNS);
 	struct render_value row[COLUMNS];
-	int r = render_new(stdout, format, columns, COLUMNS, &render);
 
-	if (r)
-		return r;
 	render_set_width(render, render_terminal_width(STDOUT_FILENO, 0));
 	render_tell_simulated(render, verdict->is_simulated);
-	for (size_t i = 0; i < d->count && !r; i++) {
+	for (size_t i = 0; i < d->count; i++) {
 		fill_row(d->findings + i, row);
-		r = render_row(render, row);
+		render_row(render, row);
 	}
 	render_finish(render);
-	return r;
 }
 
 static json_t *processes_json(const struct diagnose *d)
@@ -156,37 +147,31 @@ static json_t *processes_json(const struct diagnose *d)
 	struct render_value row[PROCESS_COLUMNS];
 	json_t *array = json_array();
 
-	for (size_t i = 0; array && i < d->process_count; i++) {
+	for (size_t i = 0; i < d->process_count; i++) {
 		fill_process(d->processes + i, row);
-		if (json_array_append_new(
-			    array, render_json_row(process_columns, PROCESS_COLUMNS, row))) {
-			json_decref(array);
-			return NULL;
-		}
+		json_array_append_new(
+			array, render_json_row(process_columns, PROCESS_COLUMNS, row));
 	}
 	return array;
 }
 
-static int show_json(const struct diagnose *d, const struct verdict *verdict)
+static void show_json(const struct diagnose *d, const struct verdict *verdict)
 {
 	struct render_value row[COLUMNS];
 	json_t *document = json_object(), *findings = json_array();
-	int bad = json_object_set_new(document, "schema", json_integer(1));
 
-	bad |= json_object_set_new(document, "alike_pct", json_integer(DIAGNOSE_ALIKE_PCT));
-	bad |= json_object_set_new(document, "processes", processes_json(d));
-	bad |= json_object_set(document, "findings", findings);
-	if (!bad)
-		bad = verdict_put_json(verdict, document);
-	for (size_t i = 0; i < d->count && !bad; i++) {
+	json_object_set_new(document, "schema", json_integer(1));
+	json_object_set_new(document, "alike_pct", json_integer(DIAGNOSE_ALIKE_PCT));
+	json_object_set_new(document, "processes", processes_json(d));
+	json_object_set(document, "findings", findings);
+	verdict_put_json(verdict, document);
+	for (size_t i = 0; i < d->count; i++) {
 		fill_row(d->findings + i, row);
-		bad = json_array_append_new(findings, render_json_row(columns, COLUMNS, row));
+		json_array_append_new(findings, render_json_row(columns, COLUMNS, row));
 	}
-	if (!bad)
-		render_json(stdout, document, false);
+	render_json(stdout, document, false);
 	json_decref(findings);
 	json_decref(document);
-	return bad ? -ENOMEM : 0;
 }
 
 /* Prints what was compared, and how closely. */
@@ -200,37 +185,39 @@ static void put_alike(const struct diagnose *d)
 			d->ranks_with_work == d->ranks ? "" : "; their work is not known");
 }
 
-static int show_text(const struct diagnose *d, const struct verdict *verdict)
+static void show_text(const struct diagnose *d, const struct verdict *verdict)
 {
-	int r = 0;
 
 	color_put_verdict(stdout, verdict->line);
 	if (d->process_count) {
 		putchar('\n');
-		r = put_processes(d, verdict, RENDER_TABLE);
+		put_processes(d, verdict, RENDER_TABLE);
 	}
-	if (r)
-		return r;
 	if (d->others)
 		printf("%zu process%s not lead %s rank: shown, not judged\n", d->others,
 			d->others == 1 ? " does" : "es do", d->others == 1 ? "its" : "their");
 	putchar('\n');
-	if (!d->count)
+	if (d->count)
+		put_findings(d, verdict, RENDER_TABLE);
+	else
 		put_alike(d);
-	return d->count ? put_findings(d, verdict, RENDER_TABLE) : 0;
 }
 
-static int show(
+static void show(
 	const struct diagnose_cmd *o, const struct diagnose *d, const struct verdict *verdict)
 {
 	switch (o->verb.format) {
 	case RENDER_JSON:
-		return show_json(d, verdict);
+		show_json(d, verdict);
+		break;
 	case RENDER_CSV:
-		return o->csv_table == PROCESS_TABLE ? put_processes(d, verdict, RENDER_CSV)
-						     : put_findings(d, verdict, RENDER_CSV);
+		if (o->csv_table == PROCESS_TABLE)
+			put_processes(d, verdict, RENDER_CSV);
+		else
+			put_findings(d, verdict, RENDER_CSV);
+		break;
 	default:
-		return show_text(d, verdict);
+		show_text(d, verdict);
 	}
 }
 
@@ -272,11 +259,9 @@ int cmd_diagnose(int argc, char **argv)
 		r = steps_new_marked(query, NULL, error, &steps);
 	if (!r)
 		r = leaders_new(trace, summary->measure, steps, &leaders);
-	if (!r)
-		r = diagnose_new(summary, leaders, &diagnose);
-	if (!r)
-		r = show(&o, diagnose, summary->verdict);
 	if (r)
 		return verb_fail(query, error);
+	diagnose = diagnose_new(summary, leaders);
+	show(&o, diagnose, summary->verdict);
 	return o.verb.is_strict && has_missing_or_low(diagnose) ? CMD_LOSSY : CMD_OK;
 }

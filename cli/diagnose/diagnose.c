@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "cli/diagnose/diagnose.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/diagnose/diagnose_private.h"
 #include "cli/base/array.h"
 #include "cli/base/wrapping.h"
@@ -39,17 +38,13 @@ const char *diagnose_level_name(enum diagnose_level level)
 	return names[level];
 }
 
-int diagnose_add(struct diagnose *d, enum diagnose_level level, const struct diagnose_share *share,
+void diagnose_add(struct diagnose *d, enum diagnose_level level, const struct diagnose_share *share,
 	const char *format, ...)
 {
-	struct diagnose_finding *grown = grow_by_one(d->findings, d->count, sizeof(*d->findings));
 	struct diagnose_finding finding = {.level = level};
 	va_list args;
 	int n;
 
-	if (!grown)
-		return -ENOMEM;
-	d->findings = grown;
 	if (share) {
 		finding.has_process = true;
 		finding.has_rank = share->first->has_rank;
@@ -62,9 +57,9 @@ int diagnose_add(struct diagnose *d, enum diagnose_level level, const struct dia
 	n = vasprintf(&finding.text, format, args);
 	va_end(args);
 	if (n < 0)
-		return -ENOMEM;
-	grown[d->count++] = finding;
-	return 0;
+		memory_fail();
+	d->findings = grow_by_one(d->findings, d->count, sizeof(*d->findings));
+	d->findings[d->count++] = finding;
 }
 
 static void add_extent(struct diagnose_share *share, const struct measure_lane *lane)
@@ -133,12 +128,10 @@ static void find_working_ranks(struct diagnose_shares *all)
 }
 
 /* The rows of a process are adjacent. */
-static int collect(
+static void collect(
 	const struct summary *s, const struct leaders *leaders, struct diagnose_shares *ret)
 {
-	ret->at = calloc(s->rank_count + 1, sizeof(*ret->at));
-	if (!ret->at)
-		return -ENOMEM;
+	ret->at = xcalloc(s->rank_count + 1, sizeof(*ret->at));
 	for (size_t i = 0; i < s->rank_count; i++) {
 		const struct summary_rank *rank = s->ranks + i;
 		struct diagnose_share *last = ret->at + ret->count - 1;
@@ -166,7 +159,6 @@ static int collect(
 		add_to_all(ret, ret->at + i);
 	expect_rows(ret);
 	find_working_ranks(ret);
-	return 0;
 }
 
 static void format_time(double ns, char ret[32])
@@ -206,14 +198,16 @@ static void explain_few(const struct diagnose_shares *all, const struct diagnose
  * A launcher or a data loader dispatches nothing and has no rank, or that of its parent: this is
  * normal.
  */
-static int add_no_kernels(struct diagnose *d, const struct diagnose_share *share)
+static void add_no_kernels(struct diagnose *d, const struct diagnose_share *share)
 {
 	const char *note = share->first->note ? share->first->note : "dispatched nothing";
 
-	if (!share->first->has_rank || share->rank_works)
-		return diagnose_add(
+	if (!share->first->has_rank || share->rank_works) {
+		diagnose_add(
 			d, DIAGNOSE_NOTE, share, "no kernels: %s; a launcher or a helper?", note);
-	return diagnose_add(d, DIAGNOSE_MISSING, share,
+		return;
+	}
+	diagnose_add(d, DIAGNOSE_MISSING, share,
 		"no kernels: %s; did it work on the CPU, die early, or use another runtime?", note);
 }
 
@@ -223,19 +217,21 @@ static bool is_alike(const struct diagnose_share *share, uint64_t most)
 	return (double)share->kernels * 100 >= (double)most * (100 - DIAGNOSE_ALIKE_PCT);
 }
 
-static int judge(
+static void judge(
 	struct diagnose *d, const struct diagnose_share *share, const struct diagnose_shares *all)
 {
 	char why[96];
 	uint64_t most = all->most;
 	uint64_t percent = most ? (uint64_t)((double)share->kernels * 100 / (double)most) : 0;
 
-	if (!share->kernels)
-		return add_no_kernels(d, share);
+	if (!share->kernels) {
+		add_no_kernels(d, share);
+		return;
+	}
 	if (!share->leads || !share->first->has_rank || is_alike(share, most))
-		return 0;
+		return;
 	explain_few(all, share, why, sizeof(why));
-	return diagnose_add(d, percent < DIAGNOSE_LOW_PCT ? DIAGNOSE_LOW : DIAGNOSE_NOTE, share,
+	diagnose_add(d, percent < DIAGNOSE_LOW_PCT ? DIAGNOSE_LOW : DIAGNOSE_NOTE, share,
 		"%" PRIu64 " kernels, %" PRIu64 " %% of the rank with most (%" PRIu64
 		"); state: %s%s",
 		share->kernels, percent, most, share->first->state, why);
@@ -248,30 +244,28 @@ static bool is_known(uint64_t count, const struct diagnose_share *share)
 }
 
 /* Dispatches without a row or a time are misleading if only one rank has them. */
-static int judge_losses(struct diagnose *d, const struct diagnose_share *share, uint64_t most)
+static void judge_losses(struct diagnose *d, const struct diagnose_share *share, uint64_t most)
 {
-	int r = 0;
 
 	if (share->skipped && is_comparable(share, most) &&
 		!is_known(share->kernels - share->skipped, share))
-		r = diagnose_add(d, DIAGNOSE_NOTE, share,
+		diagnose_add(d, DIAGNOSE_NOTE, share,
 			"%" PRIu64 " of its %" PRIu64 " kernels were not recorded, more than of "
 			"others: neither its work nor its kernels are held against theirs",
 			share->skipped, share->kernels);
-	if (!r && share->dropped)
-		r = diagnose_add(d, DIAGNOSE_NOTE, share,
+	if (share->dropped)
+		diagnose_add(d, DIAGNOSE_NOTE, share,
 			"%" PRIu64 " of its kernels were dropped; rtl summary says why",
 			share->dropped);
-	if (!r && share->outstanding)
-		r = diagnose_add(d, DIAGNOSE_NOTE, share,
+	if (share->outstanding)
+		diagnose_add(d, DIAGNOSE_NOTE, share,
 			"%" PRIu64 " of its kernels had not ended; rtl outstanding says which",
 			share->outstanding);
-	if (!r && share->untimed && share->untimed * 2 > share->stored)
-		r = diagnose_add(d, DIAGNOSE_NOTE, share,
+	if (share->untimed && share->untimed * 2 > share->stored)
+		diagnose_add(d, DIAGNOSE_NOTE, share,
 			"%" PRIu64 " of its %" PRIu64 " kernels have no times: signals of the "
 			"program's own, in --mode lite or shared?",
 			share->untimed, share->stored);
-	return r;
 }
 
 bool diagnose_has_rows(const struct diagnose_share *share, uint64_t most)
@@ -294,21 +288,24 @@ static int compare_work(const void *a, const void *b)
 }
 
 /* @percent: deviation from the rank in the middle. */
-static int judge_work(
+static void judge_work(
 	struct diagnose *d, const struct diagnose_share *share, double percent, uint64_t most)
 {
-	if (percent >= DIAGNOSE_ALIKE_PCT)
-		return diagnose_add(d, DIAGNOSE_NOTE, share,
+	if (percent >= DIAGNOSE_ALIKE_PCT) {
+		diagnose_add(d, DIAGNOSE_NOTE, share,
 			"straggler? its GPU worked %.0f %% longer than that of the rank in the "
 			"middle (communication not counted)",
 			percent);
+		return;
+	}
 	/* Fewer kernels are less work, which was reported already. */
-	if (percent <= -DIAGNOSE_ALIKE_PCT && is_alike(share, most))
-		return diagnose_add(d, DIAGNOSE_NOTE, share,
+	if (percent <= -DIAGNOSE_ALIKE_PCT && is_alike(share, most)) {
+		diagnose_add(d, DIAGNOSE_NOTE, share,
 			"its GPU worked %.0f %% less than that of the rank in the middle "
 			"(communication not counted): less work, or a faster GPU?",
 			-percent);
-	return 0;
+		return;
+	}
 }
 
 /*
@@ -316,57 +313,51 @@ static int judge_work(
  * it. They wait inside of collectives and look as busy as it is, so communication does not count as
  * work.
  */
-static int find_stragglers(struct diagnose *d, const struct diagnose_shares *shares)
+static void find_stragglers(struct diagnose *d, const struct diagnose_shares *shares)
 {
-	CLEANUP(free_p) uint64_t *work = calloc(shares->count + 1, sizeof(*work));
+	CLEANUP(free_p) uint64_t *work = xcalloc(shares->count + 1, sizeof(*work));
 	size_t count = 0;
 	uint64_t middle;
-	int r = 0;
 
-	if (!work)
-		return -ENOMEM;
 	for (size_t i = 0; i < shares->count; i++)
 		if (has_work(shares->at + i, shares->most))
 			work[count++] = shares->at[i].work_ns;
 	d->ranks_with_work = count;
 	if (count < 2)
-		return 0;
+		return;
 	qsort(work, count, sizeof(*work), compare_work);
 	middle = work[(count - 1) / 2];
-	for (size_t i = 0; i < shares->count && middle && !r; i++) {
+	for (size_t i = 0; i < shares->count && middle; i++) {
 		const struct diagnose_share *share = shares->at + i;
 
 		if (has_work(share, shares->most))
-			r = judge_work(d, share,
-				(double)share->work_ns * 100 / (double)middle - 100, shares->most);
+			judge_work(d, share, (double)share->work_ns * 100 / (double)middle - 100,
+				shares->most);
 	}
-	return r;
 }
 
 /* Finds missing ranks between those that are here, which is typical if a shim was not loaded. */
-static int find_holes(struct diagnose *d, const struct diagnose_shares *shares)
+static void find_holes(struct diagnose *d, const struct diagnose_shares *shares)
 {
 	int64_t expected = -1;
-	int r = 0;
 
-	for (size_t i = 0; i < shares->count && !r; i++) {
+	for (size_t i = 0; i < shares->count; i++) {
 		const struct summary_rank *rank = shares->at[i].first;
 
 		if (!rank->has_rank)
 			continue;
 		if (expected >= 0 && rank->rank > expected)
-			r = diagnose_add(d, DIAGNOSE_MISSING, NULL,
+			diagnose_add(d, DIAGNOSE_MISSING, NULL,
 				"%" PRId64 " ranks from %" PRId64
 				" on never said hello, though rank %" PRId64
 				" did; is HSA_TOOLS_LIB inherited there?",
 				wrap_minus(rank->rank, expected), expected, rank->rank);
 		expected = wrap_plus(rank->rank, 1);
 	}
-	return r;
 }
 
 /* Compares with the number of ranks that the launcher set. Others may be on another node. */
-static int find_others(struct diagnose *d, const struct diagnose_shares *shares)
+static void find_others(struct diagnose *d, const struct diagnose_shares *shares)
 {
 	int64_t world = 0, here = 0;
 
@@ -380,8 +371,8 @@ static int find_others(struct diagnose *d, const struct diagnose_shares *shares)
 			world = rank->world_size;
 	}
 	if (!here || here >= world)
-		return 0;
-	return diagnose_add(d, DIAGNOSE_NOTE, NULL,
+		return;
+	diagnose_add(d, DIAGNOSE_NOTE, NULL,
 		"%" PRId64 " of %" PRId64
 		" ranks are in here; the others are on other nodes, or never said hello",
 		here, world);
@@ -389,27 +380,24 @@ static int find_others(struct diagnose *d, const struct diagnose_shares *shares)
 
 static char *list_gpus(const struct diagnose_share *share)
 {
-	CLEANUP(free_p) char *text = strdup("");
+	char *text = xstrdup("");
 
-	for (size_t i = 0; i < share->rows && text; i++) {
+	for (size_t i = 0; i < share->rows; i++) {
 		char *longer;
 
 		if (!share->first[i].has_gpu)
 			continue;
-		if (asprintf(&longer, "%s%s%" PRId64, text, text[0] ? "," : "",
-			    share->first[i].gpu_id) < 0)
-			return NULL;
+		longer =
+			xasprintf("%s%s%" PRId64, text, text[0] ? "," : "", share->first[i].gpu_id);
 		free(text);
 		text = longer;
 	}
-	return TAKE(text);
+	return text;
 }
 
-static int list_processes(struct diagnose *d, const struct diagnose_shares *shares)
+static void list_processes(struct diagnose *d, const struct diagnose_shares *shares)
 {
-	d->processes = calloc(shares->count + 1, sizeof(*d->processes));
-	if (!d->processes)
-		return -ENOMEM;
+	d->processes = xcalloc(shares->count + 1, sizeof(*d->processes));
 	for (size_t i = 0; i < shares->count; i++) {
 		const struct diagnose_share *share = shares->at + i;
 
@@ -423,65 +411,58 @@ static int list_processes(struct diagnose *d, const struct diagnose_shares *shar
 		d->process_count++;
 		d->ranks += share->leads && share->first->has_rank;
 		d->others += !share->leads && share->kernels;
-		if (!d->processes[i].gpus)
-			return -ENOMEM;
 	}
-	return 0;
 }
 
-static int judge_all(
+static void judge_all(
 	struct diagnose *d, const struct summary *s, const struct diagnose_shares *shares)
 {
-	int r = 0;
 
-	if (!shares->count)
-		return diagnose_add(d, DIAGNOSE_MISSING, NULL,
+	if (!shares->count) {
+		diagnose_add(d, DIAGNOSE_MISSING, NULL,
 			s->verdict->counts.unseen_of_users
-				? "no process could be recorded: they have another uid than the collector, "
+				? "no process could be recorded: they have another uid than the "
+				  "collector, "
 				  "which only root's takes; start rtl run as that user, or as root"
 			: s->verdict->counts.processes_unseen
-				? "no process could be recorded: they had no room for it, or a sandbox keeps "
+				? "no process could be recorded: they had no room for it, or a "
+				  "sandbox keeps "
 				  "them from it; their first line on stderr says which"
-			: s->verdict->counts.unwatched
-				? "no process said hello, but the collector was not there all the time"
-				: "no process said hello: no HSA used; HSA_TOOLS_LIB not inherited (env -i, "
-				  "sudo, ssh, a batch system's own environment); a container without the "
-				  "files of rtl, or with a network namespace of its own and another uid; a "
-				  "program that is setuid, or has a static runtime; see rtl doctor");
+			: s->verdict->counts.unwatched ? "no process said hello, but the collector "
+							 "was not there all the time"
+						       : "no process said hello: no HSA used; "
+							 "HSA_TOOLS_LIB not inherited (env -i, "
+							 "sudo, ssh, a batch system's own "
+							 "environment); a container without the "
+							 "files of rtl, or with a network "
+							 "namespace of its own and another uid; a "
+							 "program that is setuid, or has a static "
+							 "runtime; see rtl doctor");
+		return;
+	}
 	if (!shares->most)
-		r = diagnose_add(d, DIAGNOSE_MISSING, NULL,
+		diagnose_add(d, DIAGNOSE_MISSING, NULL,
 			"no process dispatched anything; see rtl doctor");
-	for (size_t i = 0; i < shares->count && !r; i++)
-		r = judge(d, shares->at + i, shares);
-	if (!r)
-		r = find_stragglers(d, shares);
-	if (!r)
-		r = diagnose_kernels(d, s, shares);
-	for (size_t i = 0; i < shares->count && !r; i++)
-		r = judge_losses(d, shares->at + i, shares->most);
-	if (!r)
-		r = find_holes(d, shares);
-	if (!r)
-		r = find_others(d, shares);
-	if (!r && !s->verdict->is_complete && !s->verdict->is_unknown && !s->verdict->counts.live)
-		r = diagnose_add(d, DIAGNOSE_NOTE, NULL,
+	for (size_t i = 0; i < shares->count; i++)
+		judge(d, shares->at + i, shares);
+	find_stragglers(d, shares);
+	diagnose_kernels(d, s, shares);
+	for (size_t i = 0; i < shares->count; i++)
+		judge_losses(d, shares->at + i, shares->most);
+	find_holes(d, shares);
+	find_others(d, shares);
+	if (!s->verdict->is_complete && !s->verdict->is_unknown && !s->verdict->counts.live)
+		diagnose_add(d, DIAGNOSE_NOTE, NULL,
 			"something is missing; rtl summary says what and why");
-	return r;
 }
 
-int diagnose_new(
-	const struct summary *summary, const struct leaders *leaders, struct diagnose **ret)
+struct diagnose *diagnose_new(const struct summary *summary, const struct leaders *leaders)
 {
-	CLEANUP(diagnose_free_p) struct diagnose *d = calloc(1, sizeof(*d));
+	struct diagnose *d = xcalloc(1, sizeof(*d));
 	CLEANUP(shares_done) struct diagnose_shares shares = {0};
-	int r = d ? collect(summary, leaders, &shares) : -ENOMEM;
 
-	if (!r)
-		r = list_processes(d, &shares);
-	if (!r)
-		r = judge_all(d, summary, &shares);
-	if (r)
-		return r;
-	*ret = TAKE(d);
-	return 0;
+	collect(summary, leaders, &shares);
+	list_processes(d, &shares);
+	judge_all(d, summary, &shares);
+	return d;
 }

@@ -61,9 +61,8 @@ struct diagnose {
 	size_t count;
 };
 
-/* Returns 0 or -ENOMEM. Borrows @summary; @leaders are of the same session. */
-int diagnose_new(
-	const struct summary *summary, const struct leaders *leaders, struct diagnose **ret);
+/* Borrows @summary; @leaders are of the same session. */
+struct diagnose *diagnose_new(const struct summary *summary, const struct leaders *leaders);
 void diagnose_free_p(struct diagnose **diagnose);
 
 /* Returns MISSING, LOW or NOTE. */

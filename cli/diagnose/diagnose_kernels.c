@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Kernels, by name, that one rank has and others do not have, or that it has less often. */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/diagnose/diagnose_private.h"
 #include "cli/trace/id_map.h"
 #include "proto/base/cleanup.h"
@@ -61,23 +61,19 @@ static int compare_counts(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static int prepare(struct comparing *c)
+static void prepare(struct comparing *c)
 {
 	size_t n = c->shares->count + 1;
 	const struct measure *m = c->measure;
 
-	c->counts = calloc(n, sizeof(*c->counts));
-	c->sorted = calloc(n, sizeof(*c->sorted));
-	c->of_interest = calloc(n, sizeof(*c->of_interest));
-	c->sentences = calloc(n * KINDS, sizeof(*c->sentences));
-	c->cells = calloc(m->cell_count + 1, sizeof(*c->cells));
-	if (!c->counts || !c->sorted || !c->of_interest || !c->sentences || !c->cells)
-		return -ENOMEM;
+	c->counts = xcalloc(n, sizeof(*c->counts));
+	c->sorted = xcalloc(n, sizeof(*c->sorted));
+	c->of_interest = xcalloc(n, sizeof(*c->of_interest));
+	c->sentences = xcalloc(n * KINDS, sizeof(*c->sentences));
+	c->cells = xcalloc(m->cell_count + 1, sizeof(*c->cells));
 	for (size_t i = 0; i < c->shares->count; i++) {
 		uint32_t *at = idmap_at(&c->share_of, c->shares->at[i].first->process_id);
 
-		if (!at)
-			return -ENOMEM;
 		*at = (uint32_t)i;
 		/*
 		 * A process that has few kernels in total, or few rows, was reported for that
@@ -91,7 +87,6 @@ static int prepare(struct comparing *c)
 			c->cells[c->cell_count++] = m->cells + i;
 	if (c->cell_count)
 		qsort(c->cells, c->cell_count, sizeof(*c->cells), compare_cells);
-	return 0;
 }
 
 __attribute__((format(printf, 4, 5))) static void note(
@@ -178,7 +173,7 @@ static void judge_kernels(struct comparing *c)
 	}
 }
 
-static int tell(struct comparing *c, struct diagnose *d, size_t share)
+static void tell(struct comparing *c, struct diagnose *d, size_t share)
 {
 	static const struct {
 		enum diagnose_level level;
@@ -192,9 +187,8 @@ static int tell(struct comparing *c, struct diagnose *d, size_t share)
 		[KIND_ALONE] = {DIAGNOSE_NOTE, "is the only one with", "is the only one with",
 			"; another library, shape or tuning there?"},
 	};
-	int r = 0;
 
-	for (int kind = 0; kind < KINDS && !r; kind++) {
+	for (int kind = 0; kind < KINDS; kind++) {
 		const struct sentence *s = c->sentences + share * KINDS + kind;
 		char more[48] = "";
 
@@ -202,25 +196,22 @@ static int tell(struct comparing *c, struct diagnose *d, size_t share)
 			continue;
 		if (s->count > NAMES_MAX)
 			snprintf(more, sizeof(more), " and %zu more kernels", s->count - NAMES_MAX);
-		r = diagnose_add(d, words[kind].level, c->shares->at + share, "%s: %s%s%s",
+		diagnose_add(d, words[kind].level, c->shares->at + share, "%s: %s%s%s",
 			c->interest == 2 ? words[kind].of_two : words[kind].before, s->names, more,
 			words[kind].after);
-		if (!r)
-			d->findings[d->count - 1].is_of_kernels = true;
+		d->findings[d->count - 1].is_of_kernels = true;
 	}
-	return r;
 }
 
-int diagnose_kernels(
+void diagnose_kernels(
 	struct diagnose *d, const struct summary *s, const struct diagnose_shares *shares)
 {
 	CLEANUP(comparing_done) struct comparing c = {.measure = s->measure, .shares = shares};
-	int r = prepare(&c);
 
-	if (r || c.interest < 2)
-		return r;
+	prepare(&c);
+	if (c.interest < 2)
+		return;
 	judge_kernels(&c);
-	for (size_t i = 0; i < c.interest && !r; i++)
-		r = tell(&c, d, c.of_interest[i]);
-	return r;
+	for (size_t i = 0; i < c.interest; i++)
+		tell(&c, d, c.of_interest[i]);
 }

@@ -23,14 +23,14 @@ struct diagnose_shares {
 	int64_t first_ns, last_ns; /* of the leading processes */
 };
 
-/* Returns 0 or -ENOMEM. @share is NULL if the finding is about no process. */
-__attribute__((format(printf, 4, 5))) int diagnose_add(struct diagnose *d,
+/* @share is NULL if the finding is about no process. */
+__attribute__((format(printf, 4, 5))) void diagnose_add(struct diagnose *d,
 	enum diagnose_level level, const struct diagnose_share *share, const char *format, ...);
 /*
  * True if it leads a rank, ran about as many kernels as any other, and the rows contain as many of
  * them as those of the others.
  */
 bool diagnose_has_rows(const struct diagnose_share *share, uint64_t most);
-/* diagnose_kernels.c. Returns 0 or -ENOMEM. */
-int diagnose_kernels(
+/* diagnose_kernels.c */
+void diagnose_kernels(
 	struct diagnose *d, const struct summary *s, const struct diagnose_shares *shares);

@@ -282,24 +282,20 @@ static bool refuse(const struct sides *sides, const bool *allowed)
 		why = diff_refusals(diff, allowed);
 		put_cure(diff, allowed, cure, sizeof(cure));
 		say("diff: %s cannot be compared with %s: %s%s", diff->side->label,
-			diff->reference->label, why ? why : "out of memory", cure);
+			diff->reference->label, why, cure);
 		return true;
 	}
 	return false;
 }
 
-static int show(const struct diff_cmd *o, const struct diff_view *view)
+static void show(const struct diff_cmd *o, const struct diff_view *view)
 {
-	int r = 0;
-
 	if (o->format == RENDER_JSON)
-		r = diff_show_json(view, stdout);
+		diff_show_json(view, stdout);
+	else if (!view->is_refused && o->format == RENDER_CSV)
+		diff_show_csv(view, o->csv_table, stdout);
 	else if (!view->is_refused)
-		r = o->format == RENDER_CSV ? diff_show_csv(view, o->csv_table, stdout)
-					    : diff_show(view, stdout);
-	if (r)
-		say("out of memory");
-	return r;
+		diff_show(view, stdout);
 }
 
 int cmd_diff(int argc, char **argv)
@@ -322,8 +318,7 @@ int cmd_diff(int argc, char **argv)
 		.thresholds = o.thresholds,
 		.rows = o.kernels,
 		.width = render_terminal_width(STDOUT_FILENO, 200)};
-	if (show(&o, &view))
-		return CMD_BAD_INPUT;
+	show(&o, &view);
 	if (view.is_refused)
 		return CMD_NOT_COMPARABLE;
 	for (size_t i = 0; i < sides.diff_count; i++)

@@ -7,9 +7,9 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/diff/diff.h"
 
 const char *diff_obstacle_name(enum diff_obstacle what)
@@ -251,12 +251,9 @@ void diff_check(const struct diff_side *a, const struct diff_side *b, struct dif
 char *diff_refusals(const struct diff *diff, const bool allowed[DIFF_OBSTACLES])
 {
 	char *text = NULL;
-	size_t bytes;
-	FILE *to = open_memstream(&text, &bytes);
+	FILE *to = xmemstream(&text);
 	const char *before = "";
 
-	if (!to)
-		return NULL;
 	for (size_t i = 0; i < diff->gate.count; i++) {
 		const struct diff_refusal *refusal = diff->gate.at + i;
 
@@ -265,8 +262,6 @@ char *diff_refusals(const struct diff *diff, const bool allowed[DIFF_OBSTACLES])
 		fprintf(to, "%s%s: %s", before, diff_obstacle_name(refusal->what), refusal->why);
 		before = "; ";
 	}
-	if (!fclose(to))
-		return text;
-	free(text);
-	return NULL;
+	xfclose(to);
+	return text;
 }

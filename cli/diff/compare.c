@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Computes how one session differs from another. docs/commands.md has the formulas. */
+#include "cli/base/memory.h"
 #include "cli/diff/diff.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -246,9 +246,7 @@ static int compare_kernels(struct diff *d, double percent)
 	const struct diff_side *a = d->reference, *b = d->side;
 	size_t i = 0, k = 0;
 
-	d->kernels = calloc(a->kernel_count + b->kernel_count + 1, sizeof(*d->kernels));
-	if (!d->kernels)
-		return -ENOMEM;
+	d->kernels = xcalloc(a->kernel_count + b->kernel_count + 1, sizeof(*d->kernels));
 	while (i < a->kernel_count || k < b->kernel_count) {
 		struct diff_kernel_change *change = d->kernels + d->kernel_count++;
 		int order = i == a->kernel_count   ? 1
@@ -297,9 +295,7 @@ static int compare_groups(struct diff *d)
 	const struct diff_side *a = d->reference, *b = d->side;
 	size_t i = 0, k = 0;
 
-	d->groups = calloc(a->group_count + b->group_count + 1, sizeof(*d->groups));
-	if (!d->groups)
-		return -ENOMEM;
+	d->groups = xcalloc(a->group_count + b->group_count + 1, sizeof(*d->groups));
 	while (i < a->group_count || k < b->group_count) {
 		struct diff_group_change *change = d->groups + d->group_count++;
 		int order = i == a->group_count	  ? 1
@@ -385,9 +381,7 @@ static double slowness(const struct diff_rank_change *rank)
  */
 static int compare_ranks(struct diff *d, double percent)
 {
-	d->ranks = calloc(d->side->lane_count + 1, sizeof(*d->ranks));
-	if (!d->ranks)
-		return -ENOMEM;
+	d->ranks = xcalloc(d->side->lane_count + 1, sizeof(*d->ranks));
 	for (size_t i = 0; i < d->side->lane_count; i++) {
 		struct diff_rank_change *rank = d->ranks + i;
 		const struct diff_change *c = &rank->computation;
@@ -419,11 +413,9 @@ bool diff_is_regression(const struct diff *diff)
 int diff_new(const struct diff_side *reference, const struct diff_side *side,
 	const struct diff_thresholds *thresholds, struct diff **ret)
 {
-	CLEANUP(diff_free_p) struct diff *d = calloc(1, sizeof(*d));
+	CLEANUP(diff_free_p) struct diff *d = xcalloc(1, sizeof(*d));
 	int r;
 
-	if (!d)
-		return -ENOMEM;
 	d->reference = reference;
 	d->side = side;
 	diff_check(reference, side, &d->gate);
@@ -431,7 +423,7 @@ int diff_new(const struct diff_side *reference, const struct diff_side *side,
 		compare_part(d, (enum diff_part)i);
 	r = compare_ranks(d, thresholds->rank_pct);
 	if (!r)
-		r = diff_replace(d);
+		diff_replace(d);
 	if (!r)
 		r = compare_kernels(d, thresholds->kernel_pct);
 	if (!r)

@@ -273,8 +273,8 @@ int diff_new(const struct diff_side *reference, const struct diff_side *side,
 	const struct diff_thresholds *thresholds, struct diff **ret);
 void diff_free_p(struct diff **diff);
 
-/* replaced.c: pairs kernels by their launch sites. Returns 0 or -ENOMEM. */
-int diff_replace(struct diff *diff);
+/* replaced.c: pairs kernels by their launch sites. */
+void diff_replace(struct diff *diff);
 void diff_replacements_done(struct diff *diff);
 /* Returns the replacement that contains @kernel, or NULL if none does. */
 const struct diff_replacement *diff_find_replacement(
@@ -335,10 +335,9 @@ struct diff_view {
 	size_t width;
 };
 
-/* These return 0 or -ENOMEM. */
-int diff_show(const struct diff_view *view, FILE *to);
-int diff_show_csv(const struct diff_view *view, enum diff_table table, FILE *to);
-int diff_show_json(const struct diff_view *view, FILE *to);
+void diff_show(const struct diff_view *view, FILE *to);
+void diff_show_csv(const struct diff_view *view, enum diff_table table, FILE *to);
+void diff_show_json(const struct diff_view *view, FILE *to);
 
 /* tables.c: the rows of the tables for text, CSV and JSON. */
 struct render_column;
@@ -354,6 +353,8 @@ struct diff_columns {
 extern const struct diff_columns diff_tables[DIFF_TABLES];
 #define DIFF_COLUMNS_MAX 24
 
-/* Returns "ranks: 4 ranks ...; losses: ..." for the obstacles that are not @allowed (NULL: for
- * all). The caller frees the text. NULL if out of memory. */
+/*
+ * Returns "ranks: 4 ranks ...; losses: ..." for the obstacles that are not @allowed (NULL: for
+ * all). The caller frees the text.
+ */
 char *diff_refusals(const struct diff *diff, const bool allowed[DIFF_OBSTACLES]);

@@ -3,7 +3,6 @@
  * overlap_report.py. */
 #include "cli/diff/diff.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -62,21 +61,17 @@ static json_t *aorta_json(const struct diff_view *view)
 	json_t *datasets = json_object();
 	const struct diff_side *reference = view->sides[view->reference];
 	const struct diff_side *candidate = view->diffs[0]->side;
-	int bad = 0;
 
-	for (size_t i = 0; i < view->side_count && !bad; i++) {
+	for (size_t i = 0; i < view->side_count; i++) {
 		CLEANUP(decref_p) json_t *label = text_json(view->sides[i]->label);
 
-		bad |= !label || json_object_set_new(datasets, json_string_value(label),
-					 dataset_json(view->sides[i]));
+		json_object_set_new(
+			datasets, json_string_value(label), dataset_json(view->sides[i]));
 	}
-	if (!bad)
-		return json_pack("{s:o, s:{s:f, s:f, s:f}}", "datasets", datasets, "comparison",
-			"reference_overlap_ratio", overlap_ratio(reference),
-			"candidate_overlap_ratio", overlap_ratio(candidate), "ratio_delta",
-			overlap_ratio(candidate) - overlap_ratio(reference));
-	json_decref(datasets);
-	return NULL;
+	return json_pack("{s:o, s:{s:f, s:f, s:f}}", "datasets", datasets, "comparison",
+		"reference_overlap_ratio", overlap_ratio(reference), "candidate_overlap_ratio",
+		overlap_ratio(candidate), "ratio_delta",
+		overlap_ratio(candidate) - overlap_ratio(reference));
 }
 
 /* ---- the fields of rtl ---- */
@@ -84,12 +79,11 @@ static json_t *aorta_json(const struct diff_view *view)
 static json_t *others_json(const struct diff_side *s)
 {
 	json_t *array = json_array();
-	int bad = !array;
 
-	for (size_t i = 0; i < s->other_count && !bad; i++) {
+	for (size_t i = 0; i < s->other_count; i++) {
 		const struct leader *other = s->others + i;
 
-		bad = json_array_append_new(
+		json_array_append_new(
 			array, json_pack("{s:o, s:I, s:I, s:o}", "rank",
 				       other->has_rank ? json_integer((json_int_t)other->rank)
 						       : json_null(),
@@ -97,10 +91,7 @@ static json_t *others_json(const struct diff_side *s)
 				       (json_int_t)other->process_id, "kernels",
 				       count_json(other->kernels)));
 	}
-	if (!bad)
-		return array;
-	json_decref(array);
-	return NULL;
+	return array;
 }
 
 static json_t *side_json(const struct diff_side *s)
@@ -114,89 +105,70 @@ static json_t *side_json(const struct diff_side *s)
 		count_json(s->lane_steps), "confidence",
 		s->source == STEPS_INFERRED ? real_json(s->confidence) : json_null());
 
-	if (object && !json_object_set_new(object, "others", others_json(s)) &&
-		!verdict_put_json(s->verdict, object))
-		return object;
-	json_decref(object);
-	return NULL;
+	json_object_set_new(object, "others", others_json(s));
+	verdict_put_json(s->verdict, object);
+	return object;
 }
 
 static json_t *gate_json(const struct diff_gate *gate)
 {
 	json_t *array = json_array();
-	int bad = !array;
 
-	for (size_t i = 0; i < gate->count && !bad; i++)
-		bad = json_array_append_new(
+	for (size_t i = 0; i < gate->count; i++)
+		json_array_append_new(
 			array, json_pack("{s:s, s:o}", "what", diff_obstacle_name(gate->at[i].what),
 				       "why", text_json(gate->at[i].why)));
-	if (!bad)
-		return array;
-	json_decref(array);
-	return NULL;
+	return array;
 }
 
 static json_t *table_json(const struct diff *diff, const struct diff_columns *table)
 {
 	json_t *array = json_array();
 	struct render_value row[DIFF_COLUMNS_MAX];
-	int bad = !array;
 
-	for (size_t i = 0; i < table->rows(diff) && !bad; i++) {
+	for (size_t i = 0; i < table->rows(diff); i++) {
 		table->row(diff, i, row);
-		bad = json_array_append_new(
-			array, render_json_row(table->columns, table->count, row));
+		json_array_append_new(array, render_json_row(table->columns, table->count, row));
 	}
-	if (!bad)
-		return array;
-	json_decref(array);
-	return NULL;
+	return array;
 }
 
 static json_t *diff_json(const struct diff_view *view, const struct diff *diff)
 {
 	json_t *object = json_object();
-	int bad = json_object_set_new(object, "candidate", text_json(diff->side->label));
 
-	bad |= json_object_set_new(object, "comparable", json_boolean(!diff->gate.count));
-	bad |= json_object_set_new(object, "obstacles", gate_json(&diff->gate));
+	json_object_set_new(object, "candidate", text_json(diff->side->label));
+	json_object_set_new(object, "comparable", json_boolean(!diff->gate.count));
+	json_object_set_new(object, "obstacles", gate_json(&diff->gate));
 	if (!view->is_refused) {
-		bad |= json_object_set_new(
-			object, "regression", json_boolean(diff_is_regression(diff)));
-		bad |= json_object_set_new(object, "reading", text_json(diff->reading));
-		for (int i = 0; i < DIFF_TABLES && !bad; i++)
-			bad |= json_object_set_new(
+		json_object_set_new(object, "regression", json_boolean(diff_is_regression(diff)));
+		json_object_set_new(object, "reading", text_json(diff->reading));
+		for (int i = 0; i < DIFF_TABLES; i++)
+			json_object_set_new(
 				object, diff_tables[i].name, table_json(diff, diff_tables + i));
 	}
-	if (!bad)
-		return object;
-	json_decref(object);
-	return NULL;
+	return object;
 }
 
-int diff_show_json(const struct diff_view *view, FILE *to)
+void diff_show_json(const struct diff_view *view, FILE *to)
 {
 	CLEANUP(decref_p) json_t *document = json_object();
 	json_t *files = json_array(), *comparisons = json_array();
-	int bad = json_object_set_new(document, "schema", json_integer(1));
 	bool is_simulated = false;
 
-	bad |= json_object_set_new(document, "files", files);
-	bad |= json_object_set_new(document, "comparisons", comparisons);
-	bad |= json_object_set_new(
-		document, "reference", text_json(view->sides[view->reference]->label));
-	bad |= json_object_set_new(document, "compared", json_boolean(!view->is_refused));
-	for (size_t i = 0; i < view->side_count && !bad; i++) {
+	json_object_set_new(document, "schema", json_integer(1));
+	json_object_set_new(document, "files", files);
+	json_object_set_new(document, "comparisons", comparisons);
+	json_object_set_new(document, "reference", text_json(view->sides[view->reference]->label));
+	json_object_set_new(document, "compared", json_boolean(!view->is_refused));
+	for (size_t i = 0; i < view->side_count; i++) {
 		is_simulated |= view->sides[i]->verdict->is_simulated;
-		bad |= json_array_append_new(files, side_json(view->sides[i]));
+		json_array_append_new(files, side_json(view->sides[i]));
 	}
-	bad |= json_object_set_new(document, "simulated", json_boolean(is_simulated));
-	for (size_t i = 0; i < view->diff_count && !bad; i++)
-		bad |= json_array_append_new(comparisons, diff_json(view, view->diffs[i]));
+	json_object_set_new(document, "simulated", json_boolean(is_simulated));
+	for (size_t i = 0; i < view->diff_count; i++)
+		json_array_append_new(comparisons, diff_json(view, view->diffs[i]));
 	if (!view->is_refused)
-		bad |= json_object_set_new(document, "aorta", aorta_json(view));
-	if (bad)
-		return -ENOMEM;
+		json_object_set_new(document, "aorta", aorta_json(view));
 	render_json(to, document, false);
-	return 0;
 }

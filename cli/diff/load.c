@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Loads the figures of one session through the modules that show a single session. */
+#include "cli/base/memory.h"
 #include "cli/diff/diff.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,16 +67,15 @@ static void choose_steps(const struct steps_process *process, size_t *from, size
 		(*to)--;
 }
 
-static int make_room(struct diff_side *s, const struct timeline *t)
+static void make_room(struct diff_side *s, const struct timeline *t)
 {
 	size_t most = 0;
 
 	for (size_t i = 0; i < t->lane_count; i++)
 		if (t->lanes[i].process->count > most)
 			most = t->lanes[i].process->count;
-	s->lanes = calloc(t->lane_count + 1, sizeof(*s->lanes));
-	s->steps = calloc(most + 1, sizeof(*s->steps));
-	return s->lanes && s->steps ? 0 : -ENOMEM;
+	s->lanes = xcalloc(t->lane_count + 1, sizeof(*s->lanes));
+	s->steps = xcalloc(most + 1, sizeof(*s->steps));
 }
 
 /* Adds one step by Welford's method, which keeps the sum of squared deviations from the mean. */
@@ -120,33 +119,26 @@ static void add_lane(struct diff_side *s, const struct timeline_lane *from)
 	s->lane_count++;
 }
 
-static int load_steps(
+static void load_steps(
 	struct diff_side *s, const struct timeline *timeline, const struct leaders *leaders)
 {
-	int r = make_room(s, timeline);
-
-	if (r)
-		return r;
+	make_room(s, timeline);
 	for (size_t i = 0; i < timeline->lane_count; i++)
 		if (leaders_leads(leaders, timeline->lanes[i].process_id))
 			add_lane(s, timeline->lanes + i);
 	s->source = timeline->steps->source;
 	s->confidence = timeline->steps->confidence;
 	s->period = timeline->steps->period;
-	s->steps_line = strdup(timeline->steps->line);
-	return s->steps_line ? 0 : -ENOMEM;
+	s->steps_line = xstrdup(timeline->steps->line);
 }
 
 /* Collects the processes that have kernels and do not lead their rank. */
-static int load_others(struct diff_side *s, const struct leaders *leaders)
+static void load_others(struct diff_side *s, const struct leaders *leaders)
 {
-	s->others = calloc(leaders->count + 1, sizeof(*s->others));
-	if (!s->others)
-		return -ENOMEM;
+	s->others = xcalloc(leaders->count + 1, sizeof(*s->others));
 	for (size_t i = 0; i < leaders->count; i++)
 		if (leaders->at[i].kernels && !leaders->at[i].leads)
 			s->others[s->other_count++] = leaders->at[i];
-	return 0;
 }
 
 /* ---- kernels ---- */
@@ -226,29 +218,23 @@ static void add_piece(struct diff_kernel *kernel, const struct piece *piece)
 }
 
 /* Adds one kernel. @pieces are all of its pieces, sorted by lane. */
-static int add_kernel(struct diff_side *s, const struct measure *m, const struct piece *pieces,
+static void add_kernel(struct diff_side *s, const struct measure *m, const struct piece *pieces,
 	size_t count, struct durations_room *room)
 {
-	CLEANUP(free_p) const struct measure_cell **cells = calloc(count, sizeof(*cells));
+	CLEANUP(free_p) const struct measure_cell **cells = xcalloc(count, sizeof(*cells));
 	struct diff_kernel *kernel = s->kernels + s->kernel_count++;
 	struct durations_percentiles percentiles;
-	int r;
 
-	kernel->name = strdup(m->kernels[pieces->cell->kernel].name);
-	kernel->ranks = calloc(count, sizeof(*kernel->ranks));
-	if (!cells || !kernel->name || !kernel->ranks)
-		return -ENOMEM;
+	kernel->name = xstrdup(m->kernels[pieces->cell->kernel].name);
+	kernel->ranks = xcalloc(count, sizeof(*kernel->ranks));
 	for (size_t i = 0; i < count; i++) {
 		cells[i] = pieces[i].cell;
 		add_piece(kernel, pieces + i);
 	}
-	r = measure_percentiles(cells, count, room, &percentiles);
-	if (r)
-		return r;
+	measure_percentiles(cells, count, room, &percentiles);
 	kernel->p50_ns = percentiles.p50_ns;
 	s->kernel_ns = wrap_plus(s->kernel_ns, kernel->total_ns);
 	s->timed += kernel->timed;
-	return 0;
 }
 
 static void room_done(struct durations_room *room)
@@ -256,31 +242,27 @@ static void room_done(struct durations_room *room)
 	durations_room_done(room);
 }
 
-static int copy_kernels(struct diff_side *s, const struct measure *m)
+static void copy_kernels(struct diff_side *s, const struct measure *m)
 {
-	CLEANUP(free_p) struct piece *pieces = calloc(m->cell_count + 1, sizeof(*pieces));
-	CLEANUP(free_p) struct place *places = calloc(s->lane_count + 1, sizeof(*places));
+	CLEANUP(free_p) struct piece *pieces = xcalloc(m->cell_count + 1, sizeof(*pieces));
+	CLEANUP(free_p) struct place *places = xcalloc(s->lane_count + 1, sizeof(*places));
 	CLEANUP(room_done) struct durations_room room = {0};
 	size_t count, end;
-	int r = 0;
 
-	s->kernels = calloc(m->kernel_count + 1, sizeof(*s->kernels));
-	if (!pieces || !places || !s->kernels)
-		return -ENOMEM;
+	s->kernels = xcalloc(m->kernel_count + 1, sizeof(*s->kernels));
 	for (size_t i = 0; i < s->lane_count; i++)
 		places[i] = (struct place){s->lanes[i].key.process_id, s->lanes[i].key.gpu_id, i};
 	if (s->lane_count)
 		qsort(places, s->lane_count, sizeof(*places), compare_places);
 	count = collect_pieces(m, places, s->lane_count, pieces);
-	for (size_t i = 0; i < count && !r; i = end) {
+	for (size_t i = 0; i < count; i = end) {
 		for (end = i; end < count && pieces[end].cell->kernel == pieces[i].cell->kernel;
 			end++)
 			;
-		r = add_kernel(s, m, pieces + i, end - i, &room);
+		add_kernel(s, m, pieces + i, end - i, &room);
 	}
 	if (s->kernel_count)
 		qsort(s->kernels, s->kernel_count, sizeof(*s->kernels), compare_kernels);
-	return r;
 }
 
 /* ---- launches ---- */
@@ -302,9 +284,9 @@ static int compare_launches(const void *a, const void *b)
 /* Finds the kernel of each shape of the first lane's process; IDMAP_NONE: none. */
 static uint32_t *find_kernels(const struct diff_side *s, const struct trace *trace)
 {
-	uint32_t *kernels = malloc((trace->shape_count + 1) * sizeof(*kernels));
+	uint32_t *kernels = xmalloc((trace->shape_count + 1) * sizeof(*kernels));
 
-	for (size_t i = 0; kernels && i < trace->shape_count; i++) {
+	for (size_t i = 0; i < trace->shape_count; i++) {
 		const struct trace_shape *shape = trace->shapes + i;
 		const struct diff_kernel *kernel = NULL;
 
@@ -327,15 +309,14 @@ static int load_launches(struct diff_side *s, const struct trace *trace)
 	if (!s->lane_count || !s->kernel_count)
 		return 0;
 	kernels = find_kernels(s, trace);
-	r = kernels ? query_ask(trace->query, "dispatch_sequence", &rows) : -ENOMEM;
+	r = query_ask(trace->query, "dispatch_sequence", &rows);
 	while (!r && s->launch_count < DIFF_LAUNCHES && (r = query_next(rows)) > 0) {
 		size_t at = trace_shape(trace, query_integer(rows, 0));
 
 		r = 0;
 		if (at == trace->shape_count || kernels[at] == IDMAP_NONE)
 			continue;
-		if (GROW(s->launches, s->launch_count, capacity))
-			return -ENOMEM;
+		GROW(s->launches, s->launch_count, capacity);
 		s->launches[s->launch_count++] = (struct diff_launch){
 			trace->shapes[at].queue_id, query_integer(rows, 1), kernels[at]};
 	}
@@ -366,11 +347,9 @@ static int compare_groups(const void *a, const void *b)
 	return diff_group_order(a, b);
 }
 
-static int copy_groups(struct diff_side *s, const struct collectives_report *report)
+static void copy_groups(struct diff_side *s, const struct collectives_report *report)
 {
-	s->groups = calloc(report->group_count + 1, sizeof(*s->groups));
-	if (!s->groups)
-		return -ENOMEM;
+	s->groups = xcalloc(report->group_count + 1, sizeof(*s->groups));
 	for (size_t i = 0; i < report->group_count; i++) {
 		const struct collectives_group *from = report->groups + i;
 		struct diff_group *to = s->groups + s->group_count++;
@@ -392,7 +371,6 @@ static int copy_groups(struct diff_side *s, const struct collectives_report *rep
 	}
 	if (s->group_count)
 		qsort(s->groups, s->group_count, sizeof(*s->groups), compare_groups);
-	return 0;
 }
 
 /* Orders stragglers as lanes are ordered, by ids, because process_nth and gpu_nth are not set
@@ -411,11 +389,9 @@ static int compare_stragglers(const void *a, const void *b)
 	return (x->gpu_id > y->gpu_id) - (x->gpu_id < y->gpu_id);
 }
 
-static int copy_stragglers(struct diff_side *s, const struct collectives *c)
+static void copy_stragglers(struct diff_side *s, const struct collectives *c)
 {
-	s->stragglers = calloc(c->lane_count + 1, sizeof(*s->stragglers));
-	if (!s->stragglers)
-		return -ENOMEM;
+	s->stragglers = xcalloc(c->lane_count + 1, sizeof(*s->stragglers));
 	for (size_t i = 0; i < c->lane_count; i++) {
 		const struct collectives_lane *from = c->lanes + i;
 		const struct collectives_process *process = c->processes + from->process;
@@ -436,7 +412,6 @@ static int copy_stragglers(struct diff_side *s, const struct collectives *c)
 			compare_stragglers);
 	for (size_t i = 0; i < s->straggler_count; i++)
 		diff_number(i ? &s->stragglers[i - 1].key : NULL, &s->stragglers[i].key);
-	return 0;
 }
 
 static int load_collectives(
@@ -447,17 +422,13 @@ static int load_collectives(
 	CLEANUP(collectives_report_free_p) struct collectives_report *report = NULL;
 	int r = collectives_new(trace, &theirs, &collectives);
 
-	if (!r)
-		r = collectives_report_new(collectives, NULL, &report);
-	if (!r)
-		r = copy_groups(s, report);
-	if (!r)
-		r = copy_stragglers(s, collectives);
-	if (!r) {
-		s->rules = categories_text(trace->categories);
-		r = s->rules ? 0 : -ENOMEM;
-	}
-	return r;
+	if (r)
+		return r;
+	collectives_report_new(collectives, NULL, &report);
+	copy_groups(s, report);
+	copy_stragglers(s, collectives);
+	s->rules = categories_text(trace->categories);
+	return 0;
 }
 
 /* ---- how it was recorded ---- */
@@ -465,21 +436,17 @@ static int load_collectives(
 /* Joins the first column of all rows of the query @name with ", ". */
 static int load_list(struct query *query, const char *name, char **ret)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	size_t bytes;
-	FILE *to = open_memstream(ret, &bytes);
-	int r = to ? query_ask(query, name, &rows) : -ENOMEM;
+	FILE *to = xmemstream(ret);
 	const char *before = "";
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, name, rows) {
 		const char *text = query_text(rows, 0);
 
 		fprintf(to, "%s%s", before, text ? text : "?");
 		before = ", ";
-		r = 0;
 	}
-	if (to && fclose(to))
-		r = -ENOMEM;
+	xfclose(to);
 	return r;
 }
 
@@ -530,14 +497,12 @@ static int load_figures(struct diff_side *s, struct query *query, const char *la
 			&summary);
 	if (!r)
 		r = leaders_new(trace, summary->measure, timeline->steps, &leaders);
-	if (!r)
-		r = load_steps(s, timeline, leaders);
-	if (!r)
-		r = load_others(s, leaders);
-	if (!r)
-		r = copy_kernels(s, summary->measure);
-	if (!r)
-		r = load_launches(s, trace);
+	if (r)
+		return r;
+	load_steps(s, timeline, leaders);
+	load_others(s, leaders);
+	copy_kernels(s, summary->measure);
+	r = load_launches(s, trace);
 	if (r)
 		return r;
 	count_recorded(s, summary, leaders);
@@ -552,25 +517,21 @@ static int load_figures(struct diff_side *s, struct query *query, const char *la
 int diff_side_new(const char *name, const char *label, const struct diff_options *options,
 	char error[QUERY_ERROR_BYTES], struct diff_side **ret)
 {
-	CLEANUP(diff_side_free_p) struct diff_side *s = calloc(1, sizeof(*s));
+	CLEANUP(diff_side_free_p) struct diff_side *s = xcalloc(1, sizeof(*s));
 	CLEANUP(query_free_p) struct query *query = NULL;
 	int r;
 
 	error[0] = '\0';
-	r = s ? find_open(name, error, &query) : -ENOMEM;
+	r = find_open(name, error, &query);
 	if (!r)
 		r = load_figures(s, query, label, options, error);
 	if (!r)
 		r = load_ways(s, query);
-	if (!r) {
-		s->path = strdup(query_path(query));
-		r = s->path ? 0 : -ENOMEM;
-	}
 	if (r && !error[0])
-		snprintf(error, QUERY_ERROR_BYTES, "%s",
-			query && query_error(query)[0] ? query_error(query) : "out of memory");
+		snprintf(error, QUERY_ERROR_BYTES, "%s", query_error(query));
 	if (r)
 		return r;
+	s->path = xstrdup(query_path(query));
 	s->is_empty = !s->lane_steps || !s->timed;
 	*ret = TAKE(s);
 	return 0;

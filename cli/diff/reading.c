@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Puts a comparison into one sentence: what changed and by how much, in which part of the step, and
  * on which rank. */
+#include "cli/base/memory.h"
 #include "cli/diff/diff.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "proto/base/cleanup.h"
 
@@ -138,10 +138,10 @@ static int compare_ratios(const void *a, const void *b)
  * ranks. */
 static double middle_ratio(const struct diff *d)
 {
-	CLEANUP(free_p) double *ratios = calloc(d->side->lane_count + 1, sizeof(*ratios));
+	CLEANUP(free_p) double *ratios = xcalloc(d->side->lane_count + 1, sizeof(*ratios));
 	size_t count = 0;
 
-	for (size_t i = 0; ratios && i < d->side->lane_count; i++) {
+	for (size_t i = 0; i < d->side->lane_count; i++) {
 		double ratio = d->ranks[i].before ? diff_ratio(d->ranks[i].computation.before,
 							    d->ranks[i].computation.after)
 						  : NAN;

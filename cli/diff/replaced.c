@@ -4,11 +4,11 @@
  * place in a queue between two kernels that both runs have. What one run launches there is compared
  * with what the other run launches there.
  */
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/array.h"
 #include "cli/diff/diff.h"
 #include "proto/base/cleanup.h"
@@ -129,27 +129,24 @@ static void unite(struct runs *runs)
 	runs->count = kept + 1;
 }
 
-static int close_run(struct runs *runs, struct run *open, uint32_t after)
+static void close_run(struct runs *runs, struct run *open, uint32_t after)
 {
 	open->after = after;
 	open->times = 1;
-	if (GROW(runs->at, runs->count, runs->capacity))
-		return -ENOMEM;
+	GROW(runs->at, runs->count, runs->capacity);
 	runs->at[runs->count++] = *open;
 	*open = (struct run){.before = after};
-	return 0;
 }
 
 /* Collects the runs between common kernels. If a launch is missing, the sites on both sides of the
  * gap are unknown and left out. */
-static int find_runs(struct half *half)
+static void find_runs(struct half *half)
 {
 	const struct diff_side *side = half->side;
 	struct run open = {.before = NO_KERNEL};
 	bool is_known = true;
-	int r = 0;
 
-	for (size_t i = 0; i < side->launch_count && !r; i++) {
+	for (size_t i = 0; i < side->launch_count; i++) {
 		const struct diff_launch *launch = side->launches + i;
 		bool is_first = !i || launch->queue != side->launches[i - 1].queue;
 		uint32_t common = half->common[launch->kernel];
@@ -157,7 +154,7 @@ static int find_runs(struct half *half)
 		half->launches[launch->kernel]++;
 		if (is_first || launch->seq != side->launches[i - 1].seq + 1) {
 			if (i && is_first && is_known)
-				r = close_run(&half->runs, &open, NO_KERNEL);
+				close_run(&half->runs, &open, NO_KERNEL);
 			is_known = is_first && launch->seq == 0;
 			open = (struct run){.before = NO_KERNEL};
 		}
@@ -167,24 +164,21 @@ static int find_runs(struct half *half)
 			open.count++;
 			continue;
 		}
-		if (is_known && !r)
-			r = close_run(&half->runs, &open, common);
+		if (is_known)
+			close_run(&half->runs, &open, common);
 		is_known = true;
 		open = (struct run){.before = common};
 	}
 	unite(&half->runs);
-	return r;
 }
 
-static int find_common(struct half *half, const struct diff_side *other, bool is_reference)
+static void find_common(struct half *half, const struct diff_side *other, bool is_reference)
 {
 	const struct diff_side *side = half->side;
 	size_t k = 0;
 
-	half->common = calloc(side->kernel_count + 1, sizeof(*half->common));
-	half->launches = calloc(side->kernel_count + 1, sizeof(*half->launches));
-	if (!half->common || !half->launches)
-		return -ENOMEM;
+	half->common = xcalloc(side->kernel_count + 1, sizeof(*half->common));
+	half->launches = xcalloc(side->kernel_count + 1, sizeof(*half->launches));
 	for (size_t i = 0; i < side->kernel_count; i++) {
 		int order = 1;
 
@@ -195,7 +189,6 @@ static int find_common(struct half *half, const struct diff_side *other, bool is
 				  : is_reference		    ? (uint32_t)i
 								    : (uint32_t)k;
 	}
-	return 0;
 }
 
 /* ---- pairs ---- */
@@ -244,7 +237,7 @@ static struct diff_replacement *find_pair(const struct diff *d, const uint32_t *
 }
 
 /* Pairs the kernels at index @first of both runs, or all kernels of both runs if not @is_single. */
-static int add_pair(struct pairing *p, const struct run *before, const struct run *after,
+static void add_pair(struct pairing *p, const struct run *before, const struct run *after,
 	size_t first, bool is_single)
 {
 	struct diff *d = p->diff;
@@ -254,8 +247,7 @@ static int add_pair(struct pairing *p, const struct run *before, const struct ru
 		find_pair(d, before->list + first, before_count, after->list + first, after_count);
 
 	if (!pair) {
-		if (GROW(d->replacements, d->replacement_count, p->capacity))
-			return -ENOMEM;
+		GROW(d->replacements, d->replacement_count, p->capacity);
 		pair = d->replacements + d->replacement_count++;
 		*pair = (struct diff_replacement){
 			.before_count = before_count, .after_count = after_count};
@@ -266,19 +258,17 @@ static int add_pair(struct pairing *p, const struct run *before, const struct ru
 	}
 	pair->before_times += before->times;
 	pair->after_times += after->times;
-	return 0;
 }
 
 /* Pairs the kernels one by one if both runs are equally long, else the two runs as a whole. */
-static int add_site(struct pairing *p, const struct run *before, const struct run *after)
+static void add_site(struct pairing *p, const struct run *before, const struct run *after)
 {
-	int r = 0;
-
-	if (before->count != after->count)
-		return add_pair(p, before, after, 0, false);
-	for (size_t i = 0; i < before->count && !r; i++)
-		r = add_pair(p, before, after, i, true);
-	return r;
+	if (before->count != after->count) {
+		add_pair(p, before, after, 0, false);
+		return;
+	}
+	for (size_t i = 0; i < before->count; i++)
+		add_pair(p, before, after, i, true);
 }
 
 static size_t site_end(const struct runs *runs, size_t from)
@@ -290,26 +280,24 @@ static size_t site_end(const struct runs *runs, size_t from)
 	return end;
 }
 
-static int pair_sites(struct pairing *p)
+static void pair_sites(struct pairing *p)
 {
 	const struct runs *a = &p->before.runs, *b = &p->after.runs;
 	size_t i = 0, k = 0;
-	int r = 0;
 
-	while (i < a->count && k < b->count && !r) {
+	while (i < a->count && k < b->count) {
 		size_t i_end = site_end(a, i), k_end = site_end(b, k);
 		int order = compare_sites(a->at + i, b->at + k);
 		const struct run *before = find_main(a->at + i, i_end - i);
 		const struct run *after = find_main(b->at + k, k_end - k);
 
 		if (!order && before && after)
-			r = add_site(p, before, after);
+			add_site(p, before, after);
 		if (order <= 0)
 			i = i_end;
 		if (order >= 0)
 			k = k_end;
 	}
-	return r;
 }
 
 /* ---- which pairs are certain ---- */
@@ -351,17 +339,12 @@ static bool is_alone(const struct diff *d, const struct diff_replacement *pair)
 static char *join(const struct diff_kernel *const *list, size_t count)
 {
 	char *text = NULL;
-	size_t bytes;
-	FILE *to = open_memstream(&text, &bytes);
+	FILE *to = xmemstream(&text);
 
-	if (!to)
-		return NULL;
 	for (size_t i = 0; i < count; i++)
 		fprintf(to, "%s%s", i ? " + " : "", list[i]->name);
-	if (!fclose(to))
-		return text;
-	free(text);
-	return NULL;
+	xfclose(to);
+	return text;
 }
 
 static double time_of(
@@ -385,14 +368,12 @@ static int compare_pairs(const void *a, const void *b)
 	return strcmp(x->before_names, y->before_names);
 }
 
-static int keep_sure(struct pairing *p)
+static void keep_sure(struct pairing *p)
 {
 	struct diff *d = p->diff;
-	CLEANUP(free_p) bool *sure = calloc(d->replacement_count + 1, sizeof(*sure));
+	CLEANUP(free_p) bool *sure = xcalloc(d->replacement_count + 1, sizeof(*sure));
 	size_t kept = 0;
 
-	if (!sure)
-		return -ENOMEM;
 	for (size_t i = 0; i < d->replacement_count; i++) {
 		const struct diff_replacement *pair = d->replacements + i;
 
@@ -413,27 +394,20 @@ static int keep_sure(struct pairing *p)
 		pair->after_ns = time_of(d->side, pair->after, pair->after_count);
 		pair->before_names = join(pair->before, pair->before_count);
 		pair->after_names = join(pair->after, pair->after_count);
-		if (!pair->before_names || !pair->after_names)
-			return -ENOMEM;
 	}
 	if (kept)
 		qsort(d->replacements, kept, sizeof(*d->replacements), compare_pairs);
-	return 0;
 }
 
-int diff_replace(struct diff *diff)
+void diff_replace(struct diff *diff)
 {
 	CLEANUP(pairing_done)
 	struct pairing p = {.diff = diff, .before.side = diff->reference, .after.side = diff->side};
-	int r = find_common(&p.before, diff->side, true);
 
-	if (!r)
-		r = find_common(&p.after, diff->reference, false);
-	if (!r)
-		r = find_runs(&p.before);
-	if (!r)
-		r = find_runs(&p.after);
-	if (!r)
-		r = pair_sites(&p);
-	return r ? r : keep_sure(&p);
+	find_common(&p.before, diff->side, true);
+	find_common(&p.after, diff->reference, false);
+	find_runs(&p.before);
+	find_runs(&p.after);
+	pair_sites(&p);
+	keep_sure(&p);
 }

@@ -2,7 +2,6 @@
 /* Writes a comparison as text and as CSV. */
 #include "cli/diff/diff.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -79,19 +78,16 @@ static void put_side(const struct diff_view *view, size_t at, FILE *to)
 	put_others(s, to);
 }
 
-static int put_banner(const struct diff *diff, FILE *to)
+static void put_banner(const struct diff *diff, FILE *to)
 {
 	CLEANUP(free_p) char *why = NULL;
 
 	if (!diff->gate.count)
-		return 0;
+		return;
 	why = diff_refusals(diff, NULL);
-	if (!why)
-		return -ENOMEM;
 	fputs("\nNOT COMPARABLE, compared all the same: ", to);
 	put_escaped(why, to);
 	fputc('\n', to);
-	return 0;
 }
 
 /* Counts the kernels that changed, which come first in the order. */
@@ -130,30 +126,26 @@ static size_t put_title(
 	return shown;
 }
 
-static int put_table(
+static void put_table(
 	const struct diff_view *view, const struct diff *diff, enum diff_table which, FILE *to)
 {
 	const struct diff_columns *table = diff_tables + which;
 	CLEANUP(render_free_p) struct render *render = NULL;
 	struct render_value row[DIFF_COLUMNS_MAX];
 	size_t shown;
-	int r;
 
 	if (!table->rows(diff))
-		return 0;
+		return;
 	shown = put_title(view, diff, which, to);
 	if (!shown)
-		return 0;
-	r = render_new(to, RENDER_TABLE, table->columns, table->count, &render);
-	if (r)
-		return r;
+		return;
+	render = render_new(to, RENDER_TABLE, table->columns, table->count);
 	render_set_width(render, view->width);
-	for (size_t i = 0; i < shown && !r; i++) {
+	for (size_t i = 0; i < shown; i++) {
 		table->row(diff, i, row);
-		r = render_row(render, row);
+		render_row(render, row);
 	}
 	render_finish(render);
-	return r;
 }
 
 static void put_rank_regression(const struct diff_view *view, const struct diff *diff, FILE *to)
@@ -189,9 +181,8 @@ static void put_regressions(const struct diff_view *view, const struct diff *dif
 		put_rank_regression(view, diff, to);
 }
 
-static int put_diff(const struct diff_view *view, const struct diff *diff, FILE *to)
+static void put_diff(const struct diff_view *view, const struct diff *diff, FILE *to)
 {
-	int r;
 
 	if (view->diff_count > 1) {
 		fputs("\n== ", to);
@@ -200,24 +191,21 @@ static int put_diff(const struct diff_view *view, const struct diff *diff, FILE 
 		put_escaped(diff->reference->label, to);
 		fputs(" ==\n", to);
 	}
-	r = put_banner(diff, to);
-	for (int i = 0; i < DIFF_TABLES && !r; i++)
-		r = put_table(view, diff, (enum diff_table)i, to);
+	put_banner(diff, to);
+	for (int i = 0; i < DIFF_TABLES; i++)
+		put_table(view, diff, (enum diff_table)i, to);
 	fputc('\n', to);
 	put_reading(diff->reading, to);
 	put_regressions(view, diff, to);
-	return r;
 }
 
-int diff_show(const struct diff_view *view, FILE *to)
+void diff_show(const struct diff_view *view, FILE *to)
 {
-	int r = 0;
 
 	for (size_t i = 0; i < view->side_count; i++)
 		put_side(view, i, to);
-	for (size_t i = 0; i < view->diff_count && !r; i++)
-		r = put_diff(view, view->diffs[i], to);
-	return r;
+	for (size_t i = 0; i < view->diff_count; i++)
+		put_diff(view, view->diffs[i], to);
 }
 
 /* ---- CSV ---- */
@@ -233,40 +221,36 @@ static size_t keep_keyed(const struct diff_columns *table, size_t kept[DIFF_COLU
 	return count;
 }
 
-static int put_csv_rows(const struct diff *diff, const struct diff_columns *table,
+static void put_csv_rows(const struct diff *diff, const struct diff_columns *table,
 	const size_t *kept, size_t count, struct render *render)
 {
 	struct render_value row[DIFF_COLUMNS_MAX + 3], values[DIFF_COLUMNS_MAX];
-	int r = 0;
 
 	row[0] = render_text(diff->reference->label);
 	row[1] = render_text(diff->side->label);
 	row[2] = render_integer(
 		diff->reference->verdict->is_simulated || diff->side->verdict->is_simulated);
-	for (size_t n = 0; n < table->rows(diff) && !r; n++) {
+	for (size_t n = 0; n < table->rows(diff); n++) {
 		table->row(diff, n, values);
 		for (size_t i = 0; i < count; i++)
 			row[i + 3] = values[kept[i]];
-		r = render_row(render, row);
+		render_row(render, row);
 	}
-	return r;
 }
 
-int diff_show_csv(const struct diff_view *view, enum diff_table which, FILE *to)
+void diff_show_csv(const struct diff_view *view, enum diff_table which, FILE *to)
 {
 	const struct diff_columns *table = diff_tables + which;
 	struct render_column columns[DIFF_COLUMNS_MAX + 3] = {{"reference", NULL, RENDER_TEXT},
 		{"candidate", NULL, RENDER_TEXT}, {"simulated", NULL, RENDER_BOOL}};
 	CLEANUP(render_free_p) struct render *render = NULL;
 	size_t kept[DIFF_COLUMNS_MAX], count = keep_keyed(table, kept);
-	int r;
 
 	for (size_t i = 0; i < count; i++)
 		columns[i + 3] = table->columns[kept[i]];
-	r = render_new(to, RENDER_CSV, columns, count + 3, &render);
-	for (size_t i = 0; i < view->diff_count && !r; i++)
-		r = put_csv_rows(view->diffs[i], table, kept, count, render);
+	render = render_new(to, RENDER_CSV, columns, count + 3);
+	for (size_t i = 0; i < view->diff_count; i++)
+		put_csv_rows(view->diffs[i], table, kept, count, render);
 	if (render)
 		render_finish(render);
-	return r;
 }

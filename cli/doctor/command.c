@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/command.h"
 #include "cli/doctor/doctor.h"
 #include "cli/base/options.h"
@@ -69,9 +70,8 @@ static void print_text(const struct doctor *doctor)
 		char *safe = render_escape(finding->detail, strlen(finding->detail));
 		CLEANUP(free_p) char *line = NULL;
 
-		if (asprintf(&line, "%s: %s%s%s", finding->what, safe ? safe : "?",
-			    finding->todo ? "; " : "", finding->todo ? finding->todo : "") < 0)
-			line = NULL;
+		line = xasprintf("%s: %s%s%s", finding->what, safe ? safe : "?",
+			finding->todo ? "; " : "", finding->todo ? finding->todo : "");
 		printf("%-4s ", level_names[finding->level]);
 		render_put_reading(stdout, line ? line : finding->what, 5);
 	}
@@ -103,7 +103,7 @@ static int print_json(const struct doctor *doctor, bool is_well)
 int cmd_doctor(int argc, char **argv)
 {
 	struct doctor_options options = {0};
-	CLEANUP(free_p) struct doctor *doctor = calloc(1, sizeof(*doctor));
+	CLEANUP(free_p) struct doctor *doctor = xcalloc(1, sizeof(*doctor));
 	bool is_well = true;
 
 	opts_parse(&doctor_argp, argc, argv, OPTS_COMMAND, &options);

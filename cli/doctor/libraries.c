@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <dlfcn.h>
-#include <errno.h>
 #include <glob.h>
 #include <gnu/libc-version.h>
 #include <link.h>
@@ -11,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/base/memory.h"
 #include "cli/doctor/doctor.h"
 #include "cli/run/job/job_environment.h"
 #include "cli/collector/places.h"
@@ -194,7 +194,7 @@ static size_t find_copies(char copies[COPIES_MAX][PATH_MAX])
 
 static void check_runtime(struct doctor *doctor)
 {
-	CLEANUP(free_p) char(*copies)[PATH_MAX] = calloc(COPIES_MAX, PATH_MAX);
+	CLEANUP(free_p) char(*copies)[PATH_MAX] = xcalloc(COPIES_MAX, PATH_MAX);
 	size_t count = copies ? find_copies(copies) : 0;
 	struct loaded hsa;
 

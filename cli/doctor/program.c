@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/doctor/doctor.h"
 #include "cli/run/runtime/runtime.h"
 #include "proto/base/cleanup.h"
@@ -41,7 +42,7 @@ static void add_program(struct doctor *doctor, const struct program *program)
 
 void doctor_check_program(struct doctor *doctor)
 {
-	CLEANUP(free_p) struct program *program = calloc(1, sizeof(*program));
+	CLEANUP(free_p) struct program *program = xcalloc(1, sizeof(*program));
 
 	if (!program)
 		return;

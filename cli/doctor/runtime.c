@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Shows what the shim would do with the runtime that a job gets. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

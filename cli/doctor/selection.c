@@ -4,7 +4,6 @@
  * empty.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/doctor/doctor.h"
 #include "proto/settings/selection.h"

@@ -115,8 +115,8 @@ static json_t *profile_json(const struct timeline_lane *lane, size_t which, size
 	json_t *object = json_object(), *overlap = json_object();
 	int bad = json_object_set_new(object, "index", json_integer((json_int_t)which));
 
-	bad |= timeline_put_aorta(overlap, row);
-	bad |= timeline_put_segments(overlap, lane, which, row, segment_at);
+	timeline_put_aorta(overlap, row);
+	timeline_put_segments(overlap, lane, which, row, segment_at);
 	bad |= json_object_set(object, "total_ms", json_object_get(overlap, "total_ms"));
 	bad |= json_object_set_new(object, "ranges", json_array());
 	bad |= json_object_set_new(object, "markers", json_array());
@@ -172,8 +172,7 @@ static json_t *line_json(
 
 static int add_step(struct aorta *state, const struct breakdown_row *row, const json_t *line)
 {
-	if (GROW(state->points, state->point_count, state->point_capacity))
-		return -ENOMEM;
+	GROW(state->points, state->point_count, state->point_capacity);
 	state->points[state->point_count++] = (struct aorta_point){
 		.step = json_integer_value(json_object_get(line, "global_step")),
 		.overlap_ms = (double)row->with_communication_ns / 1e6,
@@ -204,12 +203,12 @@ static int put_steps(struct export_writer *w, const struct timeline_lane *lane, 
 		if (!export_has_time(w->source, row->start_ns, row->end_ns))
 			continue;
 		r = add_step(w->state, row, line);
-		if (!r && to)
-			r = render_json_value(to, line, WRITE_FLAGS);
 		if (r)
 			return r;
-		if (to)
+		if (to) {
+			render_json_value(to, line, WRITE_FLAGS);
 			fputs("\n", to);
+		}
 	}
 	if (lane->outside.kernels || lane->outside.copies)
 		w->lost[EXPORT_OUTSIDE]++;
@@ -335,7 +334,7 @@ static int put_dataset(struct export_writer *w)
 	bad |= json_object_set_new(state->datasets, label, means);
 	bad |= put_means(state, means);
 	bad |= json_object_set_new(json_object_get(state->document, "rtl"), label, more);
-	bad |= verdict_put_json(w->source->verdict, more);
+	verdict_put_json(w->source->verdict, more);
 	if (w->datasets == 2 && w->dataset == 1)
 		bad |= put_comparison(state->document, state->first_ratio, ratio);
 	state->first_ratio = ratio;
@@ -347,13 +346,12 @@ static int put_summary(struct export_writer *w)
 {
 	const struct aorta *state = w->state;
 	FILE *to = output_folder_create(&w->folder, "summary.json");
-	int r;
 
 	if (!to)
 		return -EIO;
-	r = render_json_value(to, state->document, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
+	render_json_value(to, state->document, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
 	fputs("\n", to);
-	return output_folder_close(&w->folder, to, "summary.json") ? -EIO : r;
+	return output_folder_close(&w->folder, to, "summary.json") ? -EIO : 0;
 }
 
 static void forget_steps(struct aorta *state)

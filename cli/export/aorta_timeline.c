@@ -97,8 +97,7 @@ int aorta_put_timeline(
 		"<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n<text x=\"%d\" y=\"22\" "
 		"font-size=\"16\">%sOverlap and compute by step: ",
 		WIDTH, HEIGHT, LEFT, is_simulated ? "SIMULATED " : "");
-	if (html_put(to, label))
-		return -ENOMEM;
+	html_put(to, label);
 	fputs("</text>\n", to);
 	put_grid(to, &scale);
 	put_series(to, &scale, points, count, true);

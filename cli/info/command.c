@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli/base/color.h"
@@ -246,10 +243,10 @@ static void json_free_p(json_t **document)
 static int show_json(struct query *query, const struct verdict *verdict)
 {
 	json_t *document = json_object();
-	int r = document && !json_object_set_new(document, "schema", json_integer(1)) ? 0 : -ENOMEM;
+	int r = 0;
 
-	if (!r)
-		r = verdict_put_json(verdict, document);
+	json_object_set_new(document, "schema", json_integer(1));
+	verdict_put_json(verdict, document);
 	for (size_t i = 0; !r && i < PARTS; i++)
 		r = question_put_json(query, parts[i].query, parts[i].key, parts[i].columns,
 			parts[i].count, document);
@@ -288,12 +285,9 @@ static int show_clocks(
 			render_terminal_width(STDOUT_FILENO, 200), stdout);
 	}
 	document = json_object();
-	if (!document || json_object_set_new(document, "schema", json_integer(1)))
-		return -ENOMEM;
-	r = verdict_put_json(verdict, document);
-	if (!r)
-		r = question_put_json(
-			query, "clocks", "clocks", clock_columns, CLOCK_COLUMNS, document);
+	json_object_set_new(document, "schema", json_integer(1));
+	verdict_put_json(verdict, document);
+	r = question_put_json(query, "clocks", "clocks", clock_columns, CLOCK_COLUMNS, document);
 	if (!r)
 		render_json(stdout, document, false);
 	return r;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "cli/info/counters.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/trace/id_map.h"
 #include "cli/base/wrapping.h"
 #include "proto/base/cleanup.h"
@@ -179,27 +179,24 @@ static struct matrix_row *add_row(struct matrix *m, const char *label)
 	struct matrix_row *row, *grown;
 
 	if (m->count == m->room) {
-		grown = reallocarray(m->rows, m->room * 2 + 64, sizeof(*m->rows));
-		if (!grown)
-			return NULL;
+		grown = xreallocarray(m->rows, m->room * 2 + 64, sizeof(*m->rows));
 		m->rows = grown;
 		m->room = m->room * 2 + 64;
 	}
 	row = m->rows + m->count;
 	*row = (struct matrix_row){
 		.label = safe ? render_cut_middle(safe, MATRIX_LABEL_COLUMNS) : NULL,
-		.values = calloc(m->columns, sizeof(*row->values))};
+		.values = xcalloc(m->columns, sizeof(*row->values))};
 	m->count++;
 	return row->label && row->values ? row : NULL;
 }
 
-static int add_counter_row(struct matrix *m, const char *label, const char *name)
+static void add_counter_row(struct matrix *m, const char *label, const char *name)
 {
 	struct matrix_row *row = add_row(m, label);
 
 	for (size_t i = 0; row && name && i < m->columns; i++)
 		row->values[i] = counter(json_object_get(process_at(m, i), "counters"), name);
-	return row ? 0 : -ENOMEM;
 }
 
 static bool is_in_lines(const char *name)
@@ -218,29 +215,25 @@ static int compare_labels(const void *a, const void *b)
 }
 
 /* Adds the counters for which the predecessor had no name, by name. */
-static int add_other_rows(struct matrix *m)
+static void add_other_rows(struct matrix *m)
 {
 	CLEANUP(json_free_p) json_t *names = json_object();
 	size_t first = m->count;
 	const char *name;
 	json_t *value;
-	int r = names ? 0 : -ENOMEM;
 
-	for (size_t i = 0; !r && i < m->columns; i++)
-		r = json_object_update(names, json_object_get(process_at(m, i), "counters"))
-			    ? -ENOMEM
-			    : 0;
+	for (size_t i = 0; i < m->columns; i++)
+		json_object_update(names, json_object_get(process_at(m, i), "counters"));
 	json_object_foreach(names, name, value)
 	{
-		if (!r && !is_in_lines(name))
-			r = add_counter_row(m, name, name);
+		if (!is_in_lines(name))
+			add_counter_row(m, name, name);
 	}
-	if (!r && m->count > first)
+	if (m->count > first)
 		qsort(m->rows + first, m->count - first, sizeof(*m->rows), compare_labels);
-	return r;
 }
 
-static int add_sum_rows(struct matrix *m)
+static void add_sum_rows(struct matrix *m)
 {
 	struct matrix_row *row = add_row(m, "untimed:");
 
@@ -249,7 +242,6 @@ static int add_sum_rows(struct matrix *m)
 	row = row ? add_row(m, "outstanding:") : NULL;
 	for (size_t i = 0; row && i < m->columns; i++)
 		row->values[i] = counter(process_at(m, i), "outstanding");
-	return row ? 0 : -ENOMEM;
 }
 
 static size_t max_size(size_t a, size_t b)
@@ -395,41 +387,32 @@ static void put_matrix(const struct matrix *m, size_t width, FILE *to)
 
 /* Shows counters by process, in panels of at most @width columns (0: one panel). What is the same
  * in all processes is shown once. */
-static int show_matrix(json_t *processes, size_t width, FILE *to)
+static void show_matrix(json_t *processes, size_t width, FILE *to)
 {
 	CLEANUP(matrix_done)
 	struct matrix m = {.processes = processes, .columns = json_array_size(processes)};
-	int r = 0;
 
-	m.widths = calloc(m.columns, sizeof(*m.widths));
-	if (!m.widths)
-		return -ENOMEM;
-	for (size_t i = 0; !r && i < sizeof(lines) / sizeof(*lines); i++)
-		r = add_counter_row(&m, lines[i].label, lines[i].counter);
-	if (!r)
-		r = add_sum_rows(&m);
-	if (!r)
-		r = add_other_rows(&m);
-	if (r)
-		return r;
+	m.widths = xcalloc(m.columns, sizeof(*m.widths));
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
+		add_counter_row(&m, lines[i].label, lines[i].counter);
+	add_sum_rows(&m);
+	add_other_rows(&m);
 	measure(&m);
 	put_matrix(&m, width, to);
-	return 0;
 }
 
-static int set_integer(json_t *object, const char *key, int64_t value)
+static void set_integer(json_t *object, const char *key, int64_t value)
 {
-	return json_object_set_new(object, key, json_integer(value)) ? -ENOMEM : 0;
+	json_object_set_new(object, key, json_integer(value));
 }
 
 /* Names in a damaged file may not be UTF-8, which jansson refuses. */
-static int set_counter(json_t *counters, const char *name, int64_t value)
+static void set_counter(json_t *counters, const char *name, int64_t value)
 {
 	json_t *key = render_json_text(name, strlen(name));
-	int r = key ? set_integer(counters, json_string_value(key), value) : -ENOMEM;
 
+	set_integer(counters, json_string_value(key), value);
 	json_decref(key);
-	return r;
 }
 
 /* The processes of a document, found by their ids. */
@@ -459,7 +442,7 @@ static int add_counters(struct query *query, const struct diagnostics *d)
 		json_t *process = find_process(d, query_integer(rows, 0));
 
 		if (process && query_text(rows, 1))
-			r = set_counter(json_object_get(process, "counters"), query_text(rows, 1),
+			set_counter(json_object_get(process, "counters"), query_text(rows, 1),
 				query_integer(rows, 2));
 	}
 	return r;
@@ -473,39 +456,31 @@ static int add_outstanding(struct query *query, const struct diagnostics *d)
 	QUERY_EACH (r, query, "ledger", rows) {
 		json_t *process = find_process(d, query_integer(rows, 0));
 
-		r = process ? set_integer(process, "outstanding",
-				      wrap_plus(counter(process, "outstanding"),
-					      wrap_plus(query_integer(rows, 6),
-						      query_integer(rows, 9))))
-			    : 0;
+		if (process)
+			set_integer(process, "outstanding",
+				wrap_plus(counter(process, "outstanding"),
+					wrap_plus(query_integer(rows, 6), query_integer(rows, 9))));
 	}
 	return r;
 }
 
-static int add_process(struct diagnostics *d, const struct query_rows *rows)
+static void add_process(struct diagnostics *d, const struct query_rows *rows)
 {
 	int64_t id = query_integer(rows, 0);
 	uint32_t *at = idmap_at(&d->index_of, id);
 	json_t *process = json_object();
-	int r;
 
-	/* The container takes it over even if it fails. */
-	if (json_array_append_new(d->array, process) || !at)
-		return -ENOMEM;
+	json_array_append_new(d->array, process);
 	*at = (uint32_t)json_array_size(d->array) - 1;
-	if (json_object_set_new(process, "counters", json_object()))
-		return -ENOMEM;
-	r = set_integer(process, "process_id", id);
-	if (!r)
-		r = set_integer(process, "pid", query_integer(rows, 4));
-	if (!r && json_object_set_new(process, "rank",
-			  query_is_null(rows, 1) ? json_null()
-						 : json_integer(query_integer(rows, 1))))
-		r = -ENOMEM;
-	return r ? r : set_integer(process, "outstanding", 0);
+	json_object_set_new(process, "counters", json_object());
+	set_integer(process, "process_id", id);
+	set_integer(process, "pid", query_integer(rows, 4));
+	json_object_set_new(process, "rank",
+		query_is_null(rows, 1) ? json_null() : json_integer(query_integer(rows, 1)));
+	set_integer(process, "outstanding", 0);
 }
 
-static int add_balances(const struct diagnostics *d)
+static void add_balances(const struct diagnostics *d)
 {
 	json_t *process;
 	size_t i;
@@ -514,28 +489,25 @@ static int add_balances(const struct diagnostics *d)
 	{
 		struct balance balance = weigh(process);
 
-		if (json_object_set_new(process, "balanced", json_boolean(is_balanced(&balance))))
-			return -ENOMEM;
+		json_object_set_new(process, "balanced", json_boolean(is_balanced(&balance)));
 	}
-	return 0;
 }
 
 int diagnostic_put_json(struct query *query, json_t *document)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	CLEANUP(diagnostics_done) struct diagnostics d = {.array = json_array()};
-	int r;
+	int r = 0;
 
-	if (json_object_set_new(document, "counters", d.array))
-		return -ENOMEM;
-	r = query_ask(query, "processes", &rows);
-	while (!r && (r = query_next(rows)) > 0)
-		r = add_process(&d, rows);
+	json_object_set_new(document, "counters", d.array);
+	QUERY_EACH (r, query, "processes", rows)
+		add_process(&d, rows);
 	if (!r)
 		r = add_counters(query, &d);
 	if (!r)
 		r = add_outstanding(query, &d);
-	return r ? r : add_balances(&d);
+	if (!r)
+		add_balances(&d);
+	return r;
 }
 
 int diagnostic_show(struct query *query, size_t width, FILE *to)
@@ -544,12 +516,14 @@ int diagnostic_show(struct query *query, size_t width, FILE *to)
 	json_t *processes, *process;
 	bool is_single;
 	size_t i;
-	int r = document ? diagnostic_put_json(query, document) : -ENOMEM;
+	int r = diagnostic_put_json(query, document);
 
 	if (r)
 		return r;
 	processes = json_object_get(document, "counters");
 	is_single = json_array_size(processes) == 1;
 	json_array_foreach(processes, i, process) show_process(process, is_single, width, to);
-	return json_array_size(processes) > 1 ? show_matrix(processes, width, to) : 0;
+	if (json_array_size(processes) > 1)
+		show_matrix(processes, width, to);
+	return 0;
 }

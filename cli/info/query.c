@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/command.h"
 #include "cli/base/message.h"
 #include "cli/collectives/waits_table.h"
@@ -37,7 +38,7 @@ static void read_sql(struct query_options *o, const char *path)
 	if (!from)
 		opts_error("--file=%s: %s", path, strerror(errno));
 	free(o->file_sql);
-	o->file_sql = malloc(SQL_BYTES_MAX + 1);
+	o->file_sql = xmalloc(SQL_BYTES_MAX + 1);
 	if (!o->file_sql)
 		opts_error("out of memory");
 	bytes = fread(o->file_sql, 1, SQL_BYTES_MAX + 1, from);
@@ -122,16 +123,15 @@ static int add_waits(struct query *query, struct waits_table *waits, struct comp
  */
 static char *unique_name(const struct render_column *columns, size_t count, const char *name)
 {
-	char *text = strdup(name);
+	char *text = xstrdup(name);
 
-	for (size_t i = 0, n = 1; text && i < count;) {
+	for (size_t i = 0, n = 1; i < count;) {
 		if (strcmp(columns[i].key, text) != 0) {
 			i++;
 			continue;
 		}
 		free(text);
-		if (asprintf(&text, "%s:%zu", name, ++n) < 0)
-			return NULL;
+		text = xasprintf("%s:%zu", name, ++n);
 		i = 0;
 	}
 	return text;
@@ -139,23 +139,19 @@ static char *unique_name(const struct render_column *columns, size_t count, cons
 
 static void free_columns(struct render_column *columns, size_t count)
 {
-	for (size_t i = 0; columns && i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		free((char *)columns[i].key);
 	free(columns);
 }
 
 static struct render_column *name_columns(const struct query_rows *rows, size_t count)
 {
-	struct render_column *columns = calloc(count + 1, sizeof(*columns));
+	struct render_column *columns = xcalloc(count + 1, sizeof(*columns));
 
-	for (size_t i = 0; columns && i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		const char *name = query_column_name(rows, (int)i);
 		char *key = unique_name(columns, i, name ? name : "");
 
-		if (!key) {
-			free_columns(columns, i);
-			return NULL;
-		}
 		columns[i] = (struct render_column){key, key, RENDER_ANY};
 	}
 	return columns;
@@ -163,42 +159,37 @@ static struct render_column *name_columns(const struct query_rows *rows, size_t 
 
 static int put_rows(struct query_rows *rows, struct render *render, size_t count)
 {
-	CLEANUP(free_p) struct render_value *values = calloc(count + 1, sizeof(*values));
-	int r = values ? 0 : -1;
+	CLEANUP(free_p) struct render_value *values = xcalloc(count + 1, sizeof(*values));
+	int r;
 
-	while (!r && (r = query_next(rows)) > 0) {
+	while ((r = query_next(rows)) > 0) {
 		for (size_t i = 0; i < count; i++)
 			values[i] = query_value(rows, (int)i);
-		r = render_row(render, values);
+		render_row(render, values);
 	}
 	return r;
 }
 
 /* Titles of a table come from the SQL, so they are escaped like other text. */
-static void show_rows(const struct query_options *o, struct query *query, struct query_rows *rows,
-	bool is_simulated, int *status)
+static int show_rows(const struct query_options *o, struct query *query, struct query_rows *rows,
+	bool is_simulated)
 {
 	size_t count = (size_t)query_column_count(rows);
 	struct render_column *columns = name_columns(rows, count);
-	CLEANUP(render_free_p) struct render *render = NULL;
-	int r = columns ? render_new(stdout, o->verb.format, columns, count, &render) : -1;
+	struct render *render = render_new(stdout, o->verb.format, columns, count);
+	int r;
 
-	if (!r) {
-		render_set_width(render, render_terminal_width(STDOUT_FILENO, 0));
-		render_hide_nothing(render);
-		if (o->verb.format == RENDER_JSON)
-			printf("{\"schema\":1,\"simulated\":%s,\"rows\":",
-				is_simulated ? "true" : "false");
-		r = put_rows(rows, render, count);
-		render_finish(render);
-		if (o->verb.format == RENDER_JSON)
-			printf(",\"ok\":%s}\n", r ? "false" : "true");
-	}
-	if (r) {
-		*status = verb_fail(query, NULL);
-	}
+	render_set_width(render, render_terminal_width(STDOUT_FILENO, 0));
+	render_hide_nothing(render);
+	if (o->verb.format == RENDER_JSON)
+		printf("{\"schema\":1,\"simulated\":%s,\"rows\":", is_simulated ? "true" : "false");
+	r = put_rows(rows, render, count);
+	render_finish(render);
+	if (o->verb.format == RENDER_JSON)
+		printf(",\"ok\":%s}\n", r ? "false" : "true");
 	render_free_p(&render);
 	free_columns(columns, count);
+	return r ? verb_fail(query, NULL) : CMD_OK;
 }
 
 static int is_simulated(struct query *query, bool *ret)
@@ -217,23 +208,17 @@ static int is_simulated(struct query *query, bool *ret)
 static char *columns_of(struct query *query, const char *name)
 {
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	CLEANUP(free_p) char *sql = NULL;
-	char *text = NULL;
-	size_t bytes;
+	CLEANUP(free_p) char *sql = xasprintf("SELECT * FROM \"%s\" LIMIT 0", name);
+	char *text;
 	FILE *to;
 
-	if (asprintf(&sql, "SELECT * FROM \"%s\" LIMIT 0", name) < 0) {
-		sql = NULL;
+	if (query_ask_user(query, sql, &rows))
 		return NULL;
-	}
-	if (query_ask_user(query, sql, &rows) || !(to = open_memstream(&text, &bytes)))
-		return NULL;
+	to = xmemstream(&text);
 	for (int i = 0; i < query_column_count(rows); i++)
 		fprintf(to, "%s%s", i ? ", " : "", query_column_name(rows, i));
-	if (!fclose(to))
-		return text;
-	free(text);
-	return NULL;
+	xfclose(to);
+	return text;
 }
 
 /*
@@ -244,26 +229,24 @@ static int list_views(const struct query_options *o, struct query *query)
 {
 	static const struct render_column columns[] = {
 		{"name", "NAME", RENDER_TEXT}, {"columns", "COLUMNS", RENDER_NOTE}};
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	CLEANUP(render_free_p) struct render *render = NULL;
-	int r = query_ask(query, "views", &rows);
+	CLEANUP(render_free_p)
+	struct render *render = render_new(stdout, o->verb.format, columns, 2);
+	int r = 0;
 
-	if (!r)
-		r = render_new(stdout, o->verb.format, columns, 2, &render);
-	if (!r)
-		render_set_width(render, render_terminal_width(STDOUT_FILENO, 0));
-	if (!r && o->verb.format == RENDER_JSON)
+	render_set_width(render, render_terminal_width(STDOUT_FILENO, 0));
+	if (o->verb.format == RENDER_JSON)
 		printf("{\"schema\":1,\"views\":");
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, query, "views", rows) {
 		const char *name = query_text(rows, 0);
 		CLEANUP(free_p) char *list = strchr(name, '"') ? NULL : columns_of(query, name);
 		const struct render_value row[] = {render_text(name), render_text(list)};
 
-		r = list ? render_row(render, row) : 0;
+		if (list)
+			render_row(render, row);
 	}
 	if (!r)
-		r = render_row(render, (const struct render_value[]){render_text(WAITS),
-					       render_text(waits_table_columns)});
+		render_row(render, (const struct render_value[]){
+					   render_text(WAITS), render_text(waits_table_columns)});
 	if (r)
 		return verb_fail(query, NULL);
 	render_finish(render);
@@ -281,7 +264,7 @@ int cmd_query(int argc, char **argv)
 	CLEANUP(query_free_p) struct query *query = NULL;
 	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	char error[QUERY_ERROR_BYTES] = "";
-	int status = CMD_OK;
+	int status;
 	bool simulated;
 
 	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
@@ -296,7 +279,7 @@ int cmd_query(int argc, char **argv)
 		return verb_fail(query, NULL);
 	if (simulated && o.verb.format != RENDER_JSON)
 		say("SIMULATED: these figures are of a software GPU");
-	show_rows(&o, query, rows, simulated, &status);
+	status = show_rows(&o, query, rows, simulated);
 	free(o.file_sql);
 	return status;
 }

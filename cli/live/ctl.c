@@ -2,10 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/collector/ask_all.h"
 #include "cli/base/command.h"
 #include "cli/base/options.h"
-#include "cli/output/table.h"
+#include "cli/base/escape.h"
 #include "cli/base/message.h"
 #include "proto/settings/selection.h"
 #include "proto/base/cleanup.h"
@@ -133,12 +134,10 @@ static void print_lines(const char *text)
 	}
 }
 
-static int keep_why(struct ctl_result *result, const char *socket, const char *text)
+static void keep_why(struct ctl_result *result, const char *socket, const char *text)
 {
 	free(result->why);
-	if (asprintf(&result->why, "%s: %s", socket, text ? text : "refused") < 0)
-		result->why = NULL;
-	return 0;
+	result->why = xasprintf("%s: %s", socket, text ? text : "refused");
 }
 
 struct ctl_asking {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/command.h"
 #include "cli/base/message.h"
 #include "cli/database/session/find_session.h"
@@ -42,7 +43,7 @@ static char *session_of(const char *path, char why[OWNED_WHY_BYTES])
 		snprintf(why, OWNED_WHY_BYTES, "it has no session yet");
 		return NULL;
 	}
-	return strdup(name);
+	return xstrdup(name);
 }
 
 /* The list of those that are kept cannot be changed. */

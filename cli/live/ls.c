@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include <errno.h>
-#include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/command.h"
 #include "cli/database/session/find_session.h"
 #include "cli/base/array.h"
@@ -178,7 +176,7 @@ static int read_counts(struct sample_session *s, struct query *query)
 	if (r)
 		return r;
 	free(s->line);
-	s->line = strdup(verdict->line);
+	s->line = xstrdup(verdict->line);
 	s->is_simulated = verdict->is_simulated;
 	s->processes = (uint32_t)processes;
 	s->dispatched = verdict->counts.dispatched;
@@ -194,7 +192,7 @@ static char *copy_text(const struct query_rows *rows, int column)
 {
 	const char *text = query_text(rows, column);
 
-	return text ? strdup(text) : NULL;
+	return text ? xstrdup(text) : NULL;
 }
 
 static int read_file(struct sample *sample, struct query *query, const char *path)
@@ -208,8 +206,6 @@ static int read_file(struct sample *sample, struct query *query, const char *pat
 	if (r <= 0)
 		return r;
 	s = sample_add_session(sample);
-	if (!s)
-		return -ENOMEM;
 	s->name = copy_text(rows, 0);
 	s->job = copy_text(rows, 1);
 	s->has_uid = true;
@@ -217,7 +213,7 @@ static int read_file(struct sample *sample, struct query *query, const char *pat
 	s->command = copy_text(rows, 3);
 	s->start_realtime_ns = (uint64_t)query_integer(rows, 6);
 	s->is_closed = !query_is_null(rows, 7);
-	s->database = strdup(path);
+	s->database = xstrdup(path);
 	return read_counts(s, query);
 }
 
@@ -225,7 +221,7 @@ static int read_file(struct sample *sample, struct query *query, const char *pat
 static void take_counts(struct sample_session *s, const struct query_index_session *from)
 {
 	free(s->line);
-	s->line = from->line ? strdup(from->line) : NULL;
+	s->line = from->line ? xstrdup(from->line) : NULL;
 	s->is_simulated = from->is_simulated;
 	s->processes = from->processes;
 	s->dispatched = from->dispatched;
@@ -237,7 +233,7 @@ static void take_counts(struct sample_session *s, const struct query_index_sessi
 
 static char *copy(const char *text)
 {
-	return text ? strdup(text) : NULL;
+	return text ? xstrdup(text) : NULL;
 }
 
 static bool add_known(struct sample *sample, const struct query_index_session *from)
@@ -253,7 +249,7 @@ static bool add_known(struct sample *sample, const struct query_index_session *f
 	s->uid = from->uid;
 	s->start_realtime_ns = from->start_realtime_ns;
 	s->is_closed = true;
-	s->database = strdup(from->path);
+	s->database = xstrdup(from->path);
 	take_counts(s, from);
 	return true;
 }
@@ -315,8 +311,7 @@ static void add_files(struct sample *sample, struct path_set *known,
 		if (path_set_has(known, *path))
 			continue;
 		path_set_add(known, *path);
-		if (GROW(found, count, capacity) < 0)
-			break;
+		GROW(found, count, capacity);
 		found[count++] = (struct found){.path = *path,
 			.written_ns = newest < SIZE_MAX ? newest_written_ns(*path) : 0};
 	}
@@ -329,7 +324,7 @@ static void add_files(struct sample *sample, struct path_set *known,
 
 /* ---- damaged files --------------------------------------------------------------------- */
 
-static int add_one_aside(struct sample *sample, struct path_set *known, const char *path)
+static void add_one_aside(struct sample *sample, struct path_set *known, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
@@ -337,20 +332,17 @@ static int add_one_aside(struct sample *sample, struct path_set *known, const ch
 	struct sample_session *s;
 
 	if (path_set_has(known, path))
-		return 0;
+		return;
 	path_set_add(known, path);
 	s = sample_add_session(sample);
-	if (!s)
-		return -ENOMEM;
-	s->name = end ? strndup(name, (size_t)(end - name)) : strdup(name);
-	s->database = strdup(path);
+	s->name = end ? xstrndup(name, (size_t)(end - name)) : xstrdup(name);
+	s->database = xstrdup(path);
 	s->is_aside = true;
-	return 0;
 }
 
 static bool is_of_known(const struct path_set *known, const char *path)
 {
-	CLEANUP(free_p) char *database = strdup(path);
+	CLEANUP(free_p) char *database = xstrdup(path);
 	char *end = NULL;
 
 	for (char *at = database; at && (at = strstr(at, FIND_ASIDE)); at++)
@@ -366,9 +358,8 @@ static void add_aside_of(struct sample *sample, struct path_set *known, const ch
 	CLEANUP(find_files_free_p) char **paths = find_aside(folder);
 
 	for (char **path = paths; path && *path; path++)
-		if ((!folder || is_of_known(known, *path)) &&
-			add_one_aside(sample, known, *path) < 0)
-			return;
+		if (!folder || is_of_known(known, *path))
+			add_one_aside(sample, known, *path);
 }
 
 /*
@@ -384,7 +375,7 @@ static void add_aside(struct sample *sample, struct path_set *known, bool has_fo
 		const char *database = sample->sessions[i].database;
 		const char *slash = database ? strrchr(database, '/') : NULL;
 		CLEANUP(free_p)
-		char *folder = slash ? strndup(database, (size_t)(slash - database)) : NULL;
+		char *folder = slash ? xstrndup(database, (size_t)(slash - database)) : NULL;
 
 		if (!folder || path_set_has_name(&folders, folder))
 			continue;
@@ -553,28 +544,26 @@ static int compare(const void *a, const void *b)
 
 static int show(const struct sample *sample, const struct ls_options *o)
 {
-	CLEANUP(render_free_p) struct render *render = NULL;
+	CLEANUP(render_free_p)
+	struct render *render = render_new(stdout, o->format, columns, COLUMNS);
 	struct render_value row[COLUMNS];
 	char started[32], user[LS_USER_BYTES];
-	int r = render_new(stdout, o->format, columns, COLUMNS, &render);
 
-	if (r)
-		return r;
 	render_set_width(render, render_terminal_width(STDOUT_FILENO, 0));
 	if (o->format == RENDER_JSON)
 		printf("{\"schema\":1,\"sessions\":");
-	for (size_t i = 0; i < sample->session_count && !r; i++) {
+	for (size_t i = 0; i < sample->session_count; i++) {
 		CLEANUP(free_p)
 		char *removal = describe_removal(sample->sessions + i, o->format);
 
 		fill_row(sample->sessions + i, o->format, removal, started,
 			describe_user(sample->sessions + i, o->format, user), row);
-		r = render_row(render, row);
+		render_row(render, row);
 	}
 	render_finish(render);
 	if (o->format == RENDER_JSON)
 		printf("}\n");
-	return r;
+	return 0;
 }
 
 /* Collectors report what they have; private runs that are kept have links. */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/command.h"
 #include "cli/base/message.h"
 #include "cli/base/options.h"
@@ -133,7 +134,7 @@ static char *absolute(const char *name)
 {
 	const char *slash = strrchr(name, '/');
 	CLEANUP(free_p)
-	char *folder = slash ? strndup(name, (size_t)(slash - name) + 1) : strdup(".");
+	char *folder = slash ? xstrndup(name, (size_t)(slash - name) + 1) : xstrdup(".");
 	CLEANUP(free_p) char *real = folder ? realpath(folder, NULL) : NULL;
 	char *path;
 
@@ -264,7 +265,7 @@ error_t owned_parse(int key, char *arg, struct argp_state *state)
 int owned_each(const struct argp *argp, int argc, char **argv,
 	bool (*one)(const char *name, bool has_flag))
 {
-	CLEANUP(free_p) const char **at = calloc((size_t)argc, sizeof(*at));
+	CLEANUP(free_p) const char **at = xcalloc((size_t)argc, sizeof(*at));
 	struct names names = {.at = at};
 	bool is_done = true;
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/base/memory.h"
 #include "proto/base/cleanup.h"
 
 struct file {
@@ -55,9 +56,9 @@ static bool stat_file(const char *path, struct file *ret)
 
 void path_set_add(struct path_set *set, const char *path)
 {
-	struct file *file = malloc(sizeof(*file));
+	struct file *file = xmalloc(sizeof(*file));
 
-	put(&set->names, strdup(path), compare_names);
+	put(&set->names, xstrdup(path), compare_names);
 	if (file && stat_file(path, file))
 		put(&set->files, TAKE(file), compare_files);
 	free(file);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/command.h"
 #include "cli/base/message.h"
 #include "cli/database/file.h"
@@ -53,10 +54,7 @@ static int unlink_beside(const char *path, const char *ending)
 	CLEANUP(free_p) char *beside = NULL;
 	struct stat st;
 
-	if (asprintf(&beside, "%s%s", path, ending) < 0) {
-		beside = NULL;
-		return -ENOMEM;
-	}
+	beside = xasprintf("%s%s", path, ending);
 	if (lstat(beside, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
 		return 0;
 	return unlink(beside) && errno != ENOENT ? -errno : 0;

@@ -5,7 +5,6 @@
 #include <locale.h>
 #include <ncurses.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "cli/base/terminal.h"

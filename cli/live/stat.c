@@ -8,6 +8,7 @@
 #include "cli/base/command.h"
 #include "cli/base/options.h"
 #include "cli/output/table.h"
+#include "cli/base/memory.h"
 #include "cli/base/message.h"
 #include "cli/live/stat_outstanding.h"
 #include "cli/live/screen.h"
@@ -122,25 +123,20 @@ static void sleep_until(uint64_t deadline_ns)
 		;
 }
 
-static int print_json(const struct sample *now)
+static void print_json(const struct sample *now)
 {
 	json_t *document = stat_view_json(now);
 
-	if (!document)
-		return -ENOMEM;
 	render_json(stdout, document, true);
 	json_decref(document);
-	return 0;
 }
 
-static int print_table(const struct sample *now, uint64_t interval_ns, bool is_first)
+static void print_table(const struct sample *now, uint64_t interval_ns, bool is_first)
 {
-	CLEANUP(stat_view_free_p) struct stat_view *view = NULL;
 	const size_t width = render_terminal_width(STDOUT_FILENO, 0);
-	int r = stat_view_new(now, interval_ns, STAT_BY_RANK, width, &view);
+	CLEANUP(stat_view_free_p)
+	struct stat_view *view = stat_view_new(now, interval_ns, STAT_BY_RANK, width);
 
-	if (r)
-		return r;
 	if (!is_first)
 		putchar('\n');
 	for (size_t i = 0; i < view->count; i++) {
@@ -148,20 +144,18 @@ static int print_table(const struct sample *now, uint64_t interval_ns, bool is_f
 		char *line = render_escape_cut(view->lines[i].text, strlen(view->lines[i].text),
 			width ? width : STAT_WIDTH_MAX);
 
-		puts(line ? line : "");
+		puts(line);
 	}
-	return 0;
 }
 
 static int print(const struct sample *now, const struct stat_options *o, bool is_first)
 {
-	int r = o->is_json ? print_json(now)
-			   : print_table(now, o->count == 1 ? 0 : o->interval_ns, is_first);
-
+	if (o->is_json)
+		print_json(now);
+	else
+		print_table(now, o->count == 1 ? 0 : o->interval_ns, is_first);
 	/* A program that reads from a pipe needs whole samples. If it has ended, so do we. */
-	if (!r && fflush(stdout))
-		r = -errno;
-	return r;
+	return fflush(stdout) ? -errno : 0;
 }
 
 static int loop_batch(const struct stat_options *o)
@@ -228,16 +222,15 @@ static int take_live(struct live *live)
 	return 0;
 }
 
-static int draw_live(const struct live *live)
+static void draw_live(const struct live *live)
 {
-	CLEANUP(stat_view_free_p) struct stat_view *view = NULL;
 	/* With --wide the right edge cuts. */
 	size_t width = render_terminal_width(STDOUT_FILENO, 0) ? stat_screen_width() : 0;
-	int r = stat_view_new(live->now, live->options->interval_ns, live->order, width, &view);
+	CLEANUP(stat_view_free_p)
+	struct stat_view *view =
+		stat_view_new(live->now, live->options->interval_ns, live->order, width);
 
-	if (!r)
-		stat_screen_draw(view, live->order, live->is_paused);
-	return r;
+	stat_screen_draw(view, live->order, live->is_paused);
 }
 
 /* Returns 1 to continue, 0 if the user wants to leave. */
@@ -273,7 +266,7 @@ static int loop_screen(struct live *live)
 			r = take_live(live);
 		}
 		if (!r)
-			r = draw_live(live);
+			draw_live(live);
 		if (r)
 			break;
 		now_ns = clock_monotonic_ns();
@@ -297,11 +290,12 @@ static int show_screen(const struct stat_options *o)
 	} else if (!r && stat_screen_open()) {
 		r = loop_batch(o);
 	} else if (!r) {
+		memory_on_failure(stat_screen_close);
 		r = loop_screen(&live);
 		stat_screen_close();
 		/* The screen is cleared at the end, so print the last table again. */
 		if (!r && o->count && live.samples >= o->count)
-			r = print_table(live.now, o->interval_ns, true);
+			print_table(live.now, o->interval_ns, true);
 		if (r)
 			say("%s", strerror(-r));
 		r = r ? CMD_BAD_INPUT : CMD_OK;

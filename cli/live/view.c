@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/live/view.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/array.h"
 #include "cli/output/table.h"
 #include "proto/base/cleanup.h"
@@ -114,23 +114,14 @@ void stat_view_free_p(struct stat_view **view)
 	*view = NULL;
 }
 
-/* Takes over @text even if it fails. */
-static int take_line(struct stat_view *view, enum stat_style style, char *text)
+/* Takes over @text. */
+static void take_line(struct stat_view *view, enum stat_style style, char *text)
 {
-	struct stat_line *grown = NULL;
-
-	if (text)
-		grown = grow_by_one(view->lines, view->count, sizeof(*grown));
-	if (!grown) {
-		free(text);
-		return -ENOMEM;
-	}
-	view->lines = grown;
-	grown[view->count++] = (struct stat_line){text, style};
-	return 0;
+	view->lines = grow_by_one(view->lines, view->count, sizeof(*view->lines));
+	view->lines[view->count++] = (struct stat_line){text, style};
 }
 
-__attribute__((format(printf, 3, 4))) static int put_line(
+__attribute__((format(printf, 3, 4))) static void put_line(
 	struct stat_view *view, enum stat_style style, const char *format, ...)
 {
 	CLEANUP(free_p) char *text = NULL;
@@ -140,28 +131,24 @@ __attribute__((format(printf, 3, 4))) static int put_line(
 	va_start(args, format);
 	n = vasprintf(&text, format, args);
 	va_end(args);
-	if (n < 0) {
-		text = NULL;
-		return -ENOMEM;
-	}
-	return take_line(view, style, render_escape(text, (size_t)n));
+	if (n < 0)
+		memory_fail();
+	take_line(view, style, render_escape(text, (size_t)n));
 }
 
 /* Says that the node has more sessions, of other users, than are shown. */
-static int put_node(struct stat_view *view, const struct sample *now)
+static void put_node(struct stat_view *view, const struct sample *now)
 {
-	if (!now->has_node || now->node_sessions <= now->session_count)
-		return 0;
-	return put_line(view, STAT_PLAIN, "all users of this node: %u sessions, %u processes",
-		now->node_sessions, now->node_processes);
+	if (now->has_node && now->node_sessions > now->session_count)
+		put_line(view, STAT_PLAIN, "all users of this node: %u sessions, %u processes",
+			now->node_sessions, now->node_processes);
 }
 
-static int put_head(struct stat_view *view, const struct sample *now, uint64_t interval_ns)
+static void put_head(struct stat_view *view, const struct sample *now, uint64_t interval_ns)
 {
 	char host[65] = "", clock[16] = "", every[32] = "";
 	time_t seconds = time(NULL);
 	struct tm tm;
-	int r;
 
 	if (gethostname(host, sizeof(host) - 1))
 		host[0] = '\0';
@@ -169,12 +156,12 @@ static int put_head(struct stat_view *view, const struct sample *now, uint64_t i
 		strftime(clock, sizeof(clock), "%T", &tm);
 	if (interval_ns)
 		snprintf(every, sizeof(every), "  every %g s", (double)interval_ns / 1e9);
-	r = put_line(view, STAT_HEAD, "rtl stat  %s  %s%s  %u collector%s  %zu session%s", host,
-		clock, every, now->collectors, now->collectors == 1 ? "" : "s", now->session_count,
+	put_line(view, STAT_HEAD, "rtl stat  %s  %s%s  %u collector%s  %zu session%s", host, clock,
+		every, now->collectors, now->collectors == 1 ? "" : "s", now->session_count,
 		now->session_count == 1 ? "" : "s");
-	if (!r && now->trouble)
-		r = put_line(view, STAT_LOSSY, "! %s", now->trouble);
-	return r ? r : put_node(view, now);
+	if (now->trouble)
+		put_line(view, STAT_LOSSY, "! %s", now->trouble);
+	put_node(view, now);
 }
 
 /* Returns the sum of all rows whose rate is known; NAN if there is none. */
@@ -192,43 +179,38 @@ static double sum_rates(const struct sample *now, size_t session)
  * A session that is closed or has not begun: its collector has no figures, but may have a last
  * line.
  */
-static int put_uncounted(struct stat_view *view, const struct sample_session *s)
+static void put_uncounted(struct stat_view *view, const struct sample_session *s)
 {
-	return put_line(view, STAT_SESSION, "%s%s%s%s%s%s", s->name ? s->name : "-",
+	put_line(view, STAT_SESSION, "%s%s%s%s%s%s", s->name ? s->name : "-",
 		s->is_closed ? "  closed" : "", s->line ? "  " : "", s->line ? s->line : "",
 		s->command ? "  " : "", s->command ? s->command : "");
 }
 
-/* Prints what is missing, where and since when, as rtl summary would. */
-static int put_verdict(struct stat_view *view, const struct sample_session *s)
-{
-	return s->is_missing && s->line ? put_line(view, STAT_LOSSY, "%s", s->line) : 0;
-}
-
 /* What does not fit into one line stands on several: the name, the figures, the command. */
-static int put_counted(
+static void put_counted(
 	struct stat_view *view, const struct sample_session *s, const char *figures, size_t width)
 {
 	const enum stat_style style = s->is_missing ? STAT_LOSSY : STAT_SESSION;
 	const char *simulated = s->is_simulated ? "SIMULATED  " : "";
 	const char *name = s->name ? s->name : "-", *command = s->command ? s->command : "";
 	size_t before = strlen(simulated) + strlen(name) + 2 + strlen(figures);
-	int r;
 
-	if (!width || before + 2 + strlen(command) <= width)
-		return put_line(view, style, "%s%s  %s%s%s", simulated, name, figures,
+	if (!width || before + 2 + strlen(command) <= width) {
+		put_line(view, style, "%s%s  %s%s%s", simulated, name, figures,
 			*command ? "  " : "", command);
-	if (before <= width) {
-		r = put_line(view, style, "%s%s  %s", simulated, name, figures);
-	} else {
-		r = put_line(view, style, "%s%s", simulated, name);
-		if (!r)
-			r = put_line(view, style, "%s", figures);
+		return;
 	}
-	return r || !*command ? r : put_line(view, STAT_PLAIN, "%s", command);
+	if (before <= width) {
+		put_line(view, style, "%s%s  %s", simulated, name, figures);
+	} else {
+		put_line(view, style, "%s%s", simulated, name);
+		put_line(view, style, "%s", figures);
+	}
+	if (*command)
+		put_line(view, STAT_PLAIN, "%s", command);
 }
 
-static int put_session(
+static void put_session(
 	struct stat_view *view, const struct sample *now, size_t session, size_t width)
 {
 	const struct sample_session *s = now->sessions + session;
@@ -237,58 +219,51 @@ static int put_session(
 	CLEANUP(free_p) char *lost = render_count((int64_t)s->lost);
 	CLEANUP(free_p) char *per_s = render_count(isnan(rate) ? 0 : llround(rate));
 	CLEANUP(free_p) char *figures = NULL;
-	int r = put_line(view, STAT_PLAIN, "%s", "");
 
-	if (!r && !(kernels && lost && per_s))
-		r = -ENOMEM;
-	if (r)
-		return r;
-	if (!s->has_counts)
-		return put_uncounted(view, s);
-	if (asprintf(&figures, "%u of %u processes live  %s kernels%s%s%s  %s lost%s%s%s",
-		    s->live_processes, s->processes, kernels, isnan(rate) ? "" : " (",
-		    isnan(rate) ? "" : per_s, isnan(rate) ? "" : "/s)", lost,
-		    s->is_missing ? " !" : "", s->is_closed ? "  closed" : "",
-		    s->has_uid && s->uid != getuid() ? "  of another user" : "") < 0) {
-		figures = NULL;
-		return -ENOMEM;
+	put_line(view, STAT_PLAIN, "%s", "");
+	if (!s->has_counts) {
+		put_uncounted(view, s);
+		return;
 	}
-	r = put_counted(view, s, figures, width);
-	return r ? r : put_verdict(view, s);
+	figures = xasprintf("%u of %u processes live  %s kernels%s%s%s  %s lost%s%s%s",
+		s->live_processes, s->processes, kernels, isnan(rate) ? "" : " (",
+		isnan(rate) ? "" : per_s, isnan(rate) ? "" : "/s)", lost, s->is_missing ? " !" : "",
+		s->is_closed ? "  closed" : "",
+		s->has_uid && s->uid != getuid() ? "  of another user" : "");
+	put_counted(view, s, figures, width);
+	/* What is missing, where and since when, as rtl summary would say it. */
+	if (s->is_missing && s->line)
+		put_line(view, STAT_LOSSY, "%s", s->line);
 }
 
 /* Formats one table of all rows of a session and splits it into lines. */
-static int put_table(struct stat_view *view, const struct sample *now,
+static void put_table(struct stat_view *view, const struct sample *now,
 	const struct sample_row *const *rows, size_t count, size_t width)
 {
 	CLEANUP(free_p) char *text = NULL;
 	CLEANUP(render_free_p) struct render *render = NULL;
 	struct render_value values[COLUMNS];
-	size_t bytes = 0, at = 0;
-	FILE *memory = open_memstream(&text, &bytes);
-	int r = memory ? render_new(memory, RENDER_TABLE, columns, COLUMNS, &render) : -ENOMEM;
+	size_t at = 0;
+	FILE *memory = xmemstream(&text);
 
-	if (!r)
-		render_set_width(render, width);
-	for (size_t i = 0; i < count && !r; i++) {
+	render = render_new(memory, RENDER_TABLE, columns, COLUMNS);
+	render_set_width(render, width);
+	for (size_t i = 0; i < count; i++) {
 		fill_row(now, rows[i], values);
-		r = render_row(render, values);
+		render_row(render, values);
 	}
-	if (!r)
-		render_finish(render);
-	if (memory && fclose(memory))
-		r = -ENOMEM;
-	for (char *line = text; !r && line && *line; at++) {
+	render_finish(render);
+	xfclose(memory);
+	for (char *line = text; *line; at++) {
 		size_t length = strcspn(line, "\n");
 		/* The first line is the title; row i is line i + 1. */
 		enum stat_style style = !at				       ? STAT_TITLE
 					: at <= count && rows[at - 1]->dropped ? STAT_LOSSY
 									       : STAT_PLAIN;
 
-		r = take_line(view, style, strndup(line, length));
+		take_line(view, style, xstrndup(line, length));
 		line += length + (line[length] == '\n');
 	}
-	return r;
 }
 
 static double sort_key(const struct sample_row *row, enum stat_order order)
@@ -316,40 +291,34 @@ static int compare_keys(const void *a, const void *b, void *order)
 	return (*x > *y) - (*x < *y);
 }
 
-static int put_rows(struct stat_view *view, const struct sample *now, size_t session,
+static void put_rows(struct stat_view *view, const struct sample *now, size_t session,
 	enum stat_order order, size_t width)
 {
-	CLEANUP(free_p) const struct sample_row **rows = calloc(now->row_count + 1, sizeof(*rows));
+	CLEANUP(free_p) const struct sample_row **rows = xcalloc(now->row_count + 1, sizeof(*rows));
 	size_t count = 0;
 
-	if (!rows)
-		return -ENOMEM;
 	for (size_t i = 0; i < now->row_count; i++)
 		if (now->rows[i].session == session)
 			rows[count++] = now->rows + i;
 	if (!count)
-		return 0;
+		return;
 	qsort_r(rows, count, sizeof(*rows), compare_keys, &order);
-	return put_table(view, now, rows, count, width);
+	put_table(view, now, rows, count, width);
 }
 
-int stat_view_new(const struct sample *now, uint64_t interval_ns, enum stat_order order,
-	size_t width, struct stat_view **ret)
+struct stat_view *stat_view_new(
+	const struct sample *now, uint64_t interval_ns, enum stat_order order, size_t width)
 {
-	CLEANUP(stat_view_free_p) struct stat_view *view = calloc(1, sizeof(*view));
-	int r = view ? put_head(view, now, interval_ns) : -ENOMEM;
+	struct stat_view *view = xcalloc(1, sizeof(*view));
 
-	if (!r && !now->session_count && now->collectors)
-		r = put_line(view, STAT_PLAIN, "no sessions; rtl run starts one");
-	for (size_t i = 0; i < now->session_count && !r; i++) {
-		r = put_session(view, now, i, width);
-		if (!r)
-			r = put_rows(view, now, i, order, width);
+	put_head(view, now, interval_ns);
+	if (!now->session_count && now->collectors)
+		put_line(view, STAT_PLAIN, "no sessions; rtl run starts one");
+	for (size_t i = 0; i < now->session_count; i++) {
+		put_session(view, now, i, width);
+		put_rows(view, now, i, order, width);
 	}
-	if (r)
-		return r;
-	*ret = TAKE(view);
-	return 0;
+	return view;
 }
 
 /* ---- JSON ------------------------------------------------------------------------------ */
@@ -367,29 +336,25 @@ static json_t *counted(const struct sample_session *s, uint64_t count)
 static json_t *session_json(const struct sample_session *s)
 {
 	json_t *o = json_object();
-	int bad = !o;
 
-	bad |= json_object_set_new(o, "session", text(s->name));
-	bad |= json_object_set_new(o, "job", text(s->job));
-	bad |= json_object_set_new(o, "database", text(s->database));
-	bad |= json_object_set_new(o, "command", text(s->command));
-	bad |= json_object_set_new(o, "line", text(s->line));
-	bad |= json_object_set_new(o, "socket", text(s->socket));
-	bad |= json_object_set_new(o, "uid", s->has_uid ? json_integer(s->uid) : json_null());
-	bad |= json_object_set_new(o, "closed", json_boolean(s->is_closed));
-	bad |= json_object_set_new(
+	json_object_set_new(o, "session", text(s->name));
+	json_object_set_new(o, "job", text(s->job));
+	json_object_set_new(o, "database", text(s->database));
+	json_object_set_new(o, "command", text(s->command));
+	json_object_set_new(o, "line", text(s->line));
+	json_object_set_new(o, "socket", text(s->socket));
+	json_object_set_new(o, "uid", s->has_uid ? json_integer(s->uid) : json_null());
+	json_object_set_new(o, "closed", json_boolean(s->is_closed));
+	json_object_set_new(
 		o, "simulated", s->has_counts ? json_boolean(s->is_simulated) : json_null());
-	bad |= json_object_set_new(o, "processes", counted(s, s->processes));
-	bad |= json_object_set_new(o, "live_processes", json_integer(s->live_processes));
-	bad |= json_object_set_new(o, "dispatched", counted(s, s->dispatched));
-	bad |= json_object_set_new(o, "stored", counted(s, s->stored));
-	bad |= json_object_set_new(o, "lost", counted(s, s->lost));
-	bad |= json_object_set_new(
+	json_object_set_new(o, "processes", counted(s, s->processes));
+	json_object_set_new(o, "live_processes", json_integer(s->live_processes));
+	json_object_set_new(o, "dispatched", counted(s, s->dispatched));
+	json_object_set_new(o, "stored", counted(s, s->stored));
+	json_object_set_new(o, "lost", counted(s, s->lost));
+	json_object_set_new(
 		o, "missing", s->has_counts ? json_boolean(s->is_missing) : json_null());
-	if (!bad)
-		return o;
-	json_decref(o);
-	return NULL;
+	return o;
 }
 
 static bool is_simulated(const struct sample *now)
@@ -413,24 +378,20 @@ json_t *stat_view_json(const struct sample *now)
 {
 	json_t *o = json_object(), *sessions = json_array(), *rows = json_array();
 	struct render_value values[COLUMNS];
-	int bad = !o;
 
 	for (size_t i = 0; i < now->session_count; i++)
-		bad |= json_array_append_new(sessions, session_json(now->sessions + i));
+		json_array_append_new(sessions, session_json(now->sessions + i));
 	for (size_t i = 0; i < now->row_count; i++) {
 		fill_row(now, now->rows + i, values);
-		bad |= json_array_append_new(rows, render_json_row(columns, COLUMNS, values));
+		json_array_append_new(rows, render_json_row(columns, COLUMNS, values));
 	}
-	bad |= json_object_set_new(o, "schema", json_integer(1));
-	bad |= json_object_set_new(o, "time_ns", json_integer((json_int_t)now->time_ns));
-	bad |= json_object_set_new(o, "simulated", json_boolean(is_simulated(now)));
-	bad |= json_object_set_new(o, "collectors", json_integer(now->collectors));
-	bad |= json_object_set_new(o, "trouble", text(now->trouble));
-	bad |= json_object_set_new(o, "node", node_json(now));
-	bad |= json_object_set_new(o, "sessions", sessions);
-	bad |= json_object_set_new(o, "ranks", rows);
-	if (!bad)
-		return o;
-	json_decref(o);
-	return NULL;
+	json_object_set_new(o, "schema", json_integer(1));
+	json_object_set_new(o, "time_ns", json_integer((json_int_t)now->time_ns));
+	json_object_set_new(o, "simulated", json_boolean(is_simulated(now)));
+	json_object_set_new(o, "collectors", json_integer(now->collectors));
+	json_object_set_new(o, "trouble", text(now->trouble));
+	json_object_set_new(o, "node", node_json(now));
+	json_object_set_new(o, "sessions", sessions);
+	json_object_set_new(o, "ranks", rows);
+	return o;
 }

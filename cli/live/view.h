@@ -38,11 +38,10 @@ enum stat_order {
 
 /*
  * @now contains its rates. @interval_ns is printed in the head. Columns of tables that do not fit
- * into @width are left out; 0: all fit. Returns 0 or -ENOMEM.
+ * into @width are left out; 0: all fit.
  */
-int stat_view_new(const struct sample *now, uint64_t interval_ns, enum stat_order order,
-	size_t width, struct stat_view **ret);
+struct stat_view *stat_view_new(
+	const struct sample *now, uint64_t interval_ns, enum stat_order order, size_t width);
 void stat_view_free_p(struct stat_view **view);
 
-/* Returns NULL if memory is short. */
 json_t *stat_view_json(const struct sample *now);

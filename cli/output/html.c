@@ -2,12 +2,12 @@
 #include "cli/output/html.h"
 #include "cli/output/titles.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "proto/base/cleanup.h"
 
 static void put_escaped(FILE *to, const char *safe)
@@ -22,22 +22,19 @@ static void put_escaped(FILE *to, const char *safe)
 	}
 }
 
-int html_put_text(FILE *to, const char *text, size_t length)
+void html_put_text(FILE *to, const char *text, size_t length)
 {
 	CLEANUP(free_p) char *safe = render_escape(text, length);
 
-	if (!safe)
-		return -ENOMEM;
 	put_escaped(to, safe);
-	return 0;
 }
 
-int html_put(FILE *to, const char *text)
+void html_put(FILE *to, const char *text)
 {
-	return html_put_text(to, text, strlen(text));
+	html_put_text(to, text, strlen(text));
 }
 
-int html_print(FILE *to, const char *format, ...)
+void html_print(FILE *to, const char *format, ...)
 {
 	CLEANUP(free_p) char *text = NULL;
 	va_list args;
@@ -46,19 +43,15 @@ int html_print(FILE *to, const char *format, ...)
 	va_start(args, format);
 	n = vasprintf(&text, format, args);
 	va_end(args);
-	if (n < 0) {
-		text = NULL; /* vasprintf() leaves it undefined */
-		return -ENOMEM;
-	}
-	return html_put_text(to, text, (size_t)n);
+	if (n < 0)
+		memory_fail();
+	html_put_text(to, text, (size_t)n);
 }
 
-int html_put_json(FILE *to, const char *text)
+void html_put_json(FILE *to, const char *text)
 {
 	CLEANUP(free_p) char *safe = render_escape(text, strlen(text));
 
-	if (!safe)
-		return -ENOMEM;
 	fputc('"', to);
 	for (const char *at = safe; *at;) {
 		size_t plain = strcspn(at, "\"\\<>&");
@@ -69,7 +62,6 @@ int html_put_json(FILE *to, const char *text)
 			fprintf(to, "\\u%04x", (unsigned)*at++);
 	}
 	fputc('"', to);
-	return 0;
 }
 
 /* ---- tables ------------------------------------------------------------------------------- */
@@ -87,8 +79,7 @@ static void put_tooltip(FILE *to, const char *titles, const char *title)
 	if (!text)
 		return;
 	fputs(" title=\"", to);
-	/* If memory is short the title is not explained. */
-	(void)html_put_text(to, text, length);
+	html_put_text(to, text, length);
 	fputc('"', to);
 }
 
@@ -101,9 +92,8 @@ void html_put_head(FILE *to, const struct render_column *columns, size_t count, 
 				is_number(columns[i].kind) ? " class=n" : "");
 			put_tooltip(to, titles, columns[i].title);
 			fputc('>', to);
-			/* A title may be the name of a session. If memory is short the column keeps
-			 * an empty title. */
-			(void)html_put(to, columns[i].title);
+			/* A title may be the name of a session. */
+			html_put(to, columns[i].title);
 		}
 	fputs("</thead><tbody>\n", to);
 }
@@ -120,7 +110,7 @@ static void put_cell_begin(FILE *to, enum render_kind kind, const struct render_
 		fputs("<td class=n>", to);
 }
 
-int html_put_row(
+void html_put_row(
 	FILE *to, const struct render_column *columns, size_t count, const struct render_value *row)
 {
 	fputs("<tr>", to);
@@ -130,13 +120,10 @@ int html_put_row(
 		if (!columns[i].title)
 			continue;
 		cell = render_cell(columns[i].kind, row + i);
-		if (!cell)
-			return -ENOMEM;
 		put_cell_begin(to, columns[i].kind, row + i);
 		put_escaped(to, cell);
 	}
 	fputc('\n', to);
-	return 0;
 }
 
 /* ---- base64 ------------------------------------------------------------------------------- */

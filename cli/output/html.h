@@ -12,20 +12,18 @@
 
 #include "cli/output/table.h"
 
-/* These escape a text for an element or an attribute in double quotes. They return 0 or -ENOMEM. */
-int html_put_text(FILE *to, const char *text, size_t length);
-int html_put(FILE *to, const char *text);
+/* These escape a text for an element or an attribute in double quotes. */
+void html_put_text(FILE *to, const char *text, size_t length);
+void html_put(FILE *to, const char *text);
 /* Writes a formatted text in the same way; the format is ours, numbers and names come from
  * outside. */
-__attribute__((format(printf, 2, 3))) int html_print(FILE *to, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void html_print(FILE *to, const char *format, ...);
 
-/* Writes a JSON string with its quotes, fit for <script type="application/json">. Returns 0 or
- * -ENOMEM. */
-int html_put_json(FILE *to, const char *text);
+/* Writes a JSON string with its quotes, fit for <script type="application/json">. */
+void html_put_json(FILE *to, const char *text);
 
-/* Writes a row of cells. A number has its exact value in data-v, by which the page sorts. Returns 0
- * or -ENOMEM. */
-int html_put_row(FILE *to, const struct render_column *columns, size_t count,
+/* Writes a row of cells. A number has its exact value in data-v, by which the page sorts. */
+void html_put_row(FILE *to, const struct render_column *columns, size_t count,
 	const struct render_value *row);
 /* Writes the titles. @titles (titles.h; may be NULL) explains them as tooltips. */
 void html_put_head(FILE *to, const struct render_column *columns, size_t count, const char *titles);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/message.h"
 #include "cli/output/unfinished.h"
 #include "proto/base/cleanup.h"
@@ -43,11 +44,7 @@ int output_file_open(const char *name, struct output_file *ret)
 		ret->to = stdout;
 		return 0;
 	}
-	if (asprintf(&ret->path, "%s.XXXXXX", name) < 0) {
-		ret->path = NULL;
-		say("out of memory");
-		return -ENOMEM;
-	}
+	ret->path = xasprintf("%s.XXXXXX", name);
 	fd = mkostemp(ret->path, O_CLOEXEC);
 	if (fd < 0 || fchmod(fd, 0666 & ~mask) || !(ret->to = fdopen(fd, "w")))
 		r = -errno;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/message.h"
 #include "cli/output/unfinished.h"
 #include "proto/base/cleanup.h"
@@ -74,11 +75,7 @@ int output_folder_open(const char *name, struct output_folder *ret)
 	while (length > 1 && name[length - 1] == '/')
 		length--;
 	*ret = (struct output_folder){.name = name};
-	if (asprintf(&ret->path, "%.*s.XXXXXX", (int)length, name) < 0) {
-		ret->path = NULL;
-		say("out of memory");
-		return -ENOMEM;
-	}
+	ret->path = xasprintf("%.*s.XXXXXX", (int)length, name);
 	if (mkdtemp(ret->path) && !chmod(ret->path, 0777 & ~mask)) {
 		unfinished_add(ret->path);
 		return 0;
@@ -91,14 +88,9 @@ int output_folder_open(const char *name, struct output_folder *ret)
 
 FILE *output_folder_create(struct output_folder *folder, const char *file)
 {
-	CLEANUP(free_p) char *path = NULL;
+	CLEANUP(free_p) char *path = xasprintf("%s/%s", folder->path, file);
 	FILE *ret;
 
-	if (asprintf(&path, "%s/%s", folder->path, file) < 0) {
-		path = NULL;
-		say("out of memory");
-		return NULL;
-	}
 	unfinished_add(path);
 	ret = fopen(path, "wxe");
 	if (!ret)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "cli/output/table.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/user_name.h"
 #include "cli/output/html.h"
 #include "cli/output/layout.h"
@@ -65,12 +65,9 @@ struct render_value render_text(const char *text)
 
 char *render_count(int64_t value)
 {
-	char digits[24], *text = malloc(32), *to = text;
-	size_t n;
+	char digits[24], *text = xmalloc(32), *to = text;
+	size_t n = (size_t)snprintf(digits, sizeof(digits), "%" PRId64, value);
 
-	if (!text)
-		return NULL;
-	n = (size_t)snprintf(digits, sizeof(digits), "%" PRId64, value);
 	for (size_t i = 0; i < n; i++) {
 		*to++ = digits[i];
 		if (digits[i] != '-' && i + 1 < n && (n - 1 - i) % 3 == 0)
@@ -89,17 +86,13 @@ static char *format_scaled(int64_t value, int64_t unit, int decimals)
 	uint64_t step = (uint64_t)(unit / power), scaled = size / step + (size % step * 2 >= step);
 	CLEANUP(free_p) char *whole = render_count((int64_t)(scaled / (uint64_t)power));
 	const char *sign = value < 0 && scaled ? "-" : "";
-	char *text;
 
-	if (!whole || asprintf(&text, "%s%s.%0*d", sign, whole, decimals,
-			      (int)(scaled % (uint64_t)power)) < 0)
-		return NULL;
-	return text;
+	return xasprintf("%s%s.%0*d", sign, whole, decimals, (int)(scaled % (uint64_t)power));
 }
 
 static char *format_integer(enum render_kind kind, int64_t value)
 {
-	char *text, user[USER_NAME_BYTES];
+	char user[USER_NAME_BYTES];
 
 	switch (kind) {
 	case RENDER_USER:
@@ -117,22 +110,20 @@ static char *format_integer(enum render_kind kind, int64_t value)
 	case RENDER_NS_IN_US:
 		return format_scaled(value, 1000, 1);
 	case RENDER_BOOL:
-		return strdup(value ? "yes" : "no");
+		return xstrdup(value ? "yes" : "no");
 	default:
-		return asprintf(&text, "%" PRId64, value) < 0 ? NULL : text;
+		return xasprintf("%" PRId64, value);
 	}
 }
 
 static char *format_real(enum render_kind kind, double value)
 {
-	char *text;
-
 	if (kind == RENDER_COUNT && fabs(value) < 9e18)
 		return render_count((int64_t)llround(value));
 	/* Never "-0.0". */
 	if (kind == RENDER_TENTHS && fabs(value) < 0.05)
 		value = 0;
-	return asprintf(&text, kind == RENDER_TENTHS ? "%.1f" : "%.15g", value) < 0 ? NULL : text;
+	return xasprintf(kind == RENDER_TENTHS ? "%.1f" : "%.15g", value);
 }
 
 /* Formats a cell of a table. "-" means unknown, which differs from 0. */
@@ -148,7 +139,7 @@ static char *format_cell(enum render_kind kind, const struct render_value *value
 		return cut ? render_escape_cut(value->text, value->length, cut)
 			   : render_escape(value->text, value->length);
 	default:
-		return strdup(kind == RENDER_NOTE ? "" : "-");
+		return xstrdup(kind == RENDER_NOTE ? "" : "-");
 	}
 }
 
@@ -157,47 +148,32 @@ char *render_cell(enum render_kind kind, const struct render_value *value)
 	return format_cell(kind, value, 0);
 }
 
-static int copy_titles(struct render *r)
+static void lay_out(struct render *r)
 {
-	r->titles = calloc(r->count + 1, sizeof(*r->titles));
-	for (size_t i = 0; r->titles && i < r->count; i++) {
+	r->titles = xcalloc(r->count + 1, sizeof(*r->titles));
+	r->layout = xcalloc(r->count + 1, sizeof(*r->layout));
+	r->held = xcalloc(RENDER_ROWS_HELD * (r->count + 1), sizeof(*r->held));
+	for (size_t i = 0; i < r->count; i++) {
 		const char *title = r->columns[i].title;
 
-		if (!title)
-			continue;
-		r->titles[i] = render_escape(title, strlen(title));
-		if (!r->titles[i])
-			return -ENOMEM;
+		if (title)
+			r->titles[i] = render_escape(title, strlen(title));
+		r->layout[i] = (struct layout_column){.title = r->titles[i],
+			.width = title ? render_width(r->titles[i]) : 0,
+			.is_left = r->columns[i].kind <= RENDER_NOTE,
+			.is_nothing = true};
 	}
-	return r->titles ? 0 : -ENOMEM;
 }
 
-int render_new(FILE *to, enum render_format format, const struct render_column *columns,
-	size_t count, struct render **ret)
+struct render *render_new(
+	FILE *to, enum render_format format, const struct render_column *columns, size_t count)
 {
-	CLEANUP(render_free_p) struct render *r = calloc(1, sizeof(*r));
+	struct render *r = xcalloc(1, sizeof(*r));
 
-	if (!r)
-		return -ENOMEM;
 	*r = (struct render){.to = to, .format = format, .columns = columns, .count = count};
-	r->layout = calloc(count + 1, sizeof(*r->layout));
-	if (!r->layout)
-		return -ENOMEM;
-	if (format == RENDER_TABLE) {
-		if (copy_titles(r) < 0)
-			return -ENOMEM;
-		r->held = calloc(RENDER_ROWS_HELD * (count + 1), sizeof(*r->held));
-		if (!r->held)
-			return -ENOMEM;
-		for (size_t i = 0; i < count; i++) {
-			r->layout[i] = (struct layout_column){.title = r->titles[i],
-				.width = r->titles[i] ? render_width(r->titles[i]) : 0,
-				.is_left = columns[i].kind <= RENDER_NOTE,
-				.is_nothing = true};
-		}
-	}
-	*ret = TAKE(r);
-	return 0;
+	if (format == RENDER_TABLE)
+		lay_out(r);
+	return r;
 }
 
 void render_free_p(struct render **render)
@@ -374,7 +350,6 @@ static void list_hidden(const struct render *r, bool is_nothing, const char *wha
 static void put_hidden(struct render *r)
 {
 	CLEANUP(free_p) char *line = NULL;
-	size_t bytes = 0;
 	bool is_any = false;
 	FILE *to;
 
@@ -382,15 +357,12 @@ static void put_hidden(struct render *r)
 		is_any |= r->layout[i].is_hidden;
 	if (!is_any)
 		return;
-	to = open_memstream(&line, &bytes);
-	if (!to)
-		return;
+	to = xmemstream(&line);
 	fputc('(', to);
 	list_hidden(r, true, "0 or unknown in all rows: ", to);
 	list_hidden(r, false, "no room for ", to);
 	fputs("--wide shows all)", to);
-	if (fclose(to))
-		return;
+	xfclose(to);
 	put_wrapped(r, line, 1, r->width - 1);
 	fputc('\n', r->to);
 }
@@ -413,7 +385,7 @@ static void widen(struct render *r, size_t column, const char *cell, enum render
 	layout->is_nothing &= says_nothing(cell);
 }
 
-static int put_table_row(struct render *r, const struct render_value *row)
+static void put_table_row(struct render *r, const struct render_value *row)
 {
 	char **cells;
 
@@ -423,22 +395,16 @@ static int put_table_row(struct render *r, const struct render_value *row)
 	for (size_t i = 0; i < r->count; i++) {
 		cells[i] = format_cell(
 			r->columns[i].kind, row + i, r->width ? RENDER_CELL_COLUMNS : 0);
-		if (!cells[i]) {
-			while (i--)
-				free(cells[i]);
-			return -ENOMEM;
-		}
 		if (!r->is_streaming)
 			widen(r, i, cells[i], row[i].type);
 	}
 	if (!r->is_streaming) {
 		r->rows++;
-		return 0;
+		return;
 	}
 	put_line(r, cells);
 	for (size_t i = 0; i < r->count; i++)
 		free(cells[i]);
-	return 0;
 }
 
 static json_t *json_of(enum render_kind kind, const struct render_value *value)
@@ -461,18 +427,14 @@ json_t *render_json_row(
 {
 	json_t *object = json_object();
 
-	for (size_t i = 0; object && i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		json_t *key;
 
 		if (!columns[i].key)
 			continue;
 		key = render_json_text(columns[i].key, strlen(columns[i].key));
-		/* jansson takes over the value even on failure. */
-		if (!key || json_object_set_new(object, json_string_value(key),
-				    json_of(columns[i].kind, row + i))) {
-			json_decref(object);
-			object = NULL;
-		}
+		json_object_set_new(
+			object, json_string_value(key), json_of(columns[i].kind, row + i));
 		json_decref(key);
 	}
 	return object;
@@ -494,25 +456,18 @@ static int put_json_part(const char *part, size_t bytes, void *to)
 	return 0;
 }
 
-int render_json_value(FILE *to, const json_t *value, size_t flags)
+void render_json_value(FILE *to, const json_t *value, size_t flags)
 {
-	return json_dump_callback(
-		       value, put_json_part, to, JSON_ENSURE_ASCII | JSON_ENCODE_ANY | flags)
-		       ? -ENOMEM
-		       : 0;
+	json_dump_callback(value, put_json_part, to, JSON_ENSURE_ASCII | JSON_ENCODE_ANY | flags);
 }
 
-static int put_json_row(struct render *r, const struct render_value *row)
+static void put_json_row(struct render *r, const struct render_value *row)
 {
 	json_t *object = render_json_row(r->columns, r->count, row);
-	int err;
 
-	if (!object)
-		return -ENOMEM;
 	fputs(r->rows++ ? ",\n" : "[\n", r->to);
-	err = render_json_value(r->to, object, JSON_COMPACT);
+	render_json_value(r->to, object, JSON_COMPACT);
 	json_decref(object);
-	return err;
 }
 
 /* Returns true for a text that a spreadsheet would compute, also if its sign is a full-width
@@ -529,16 +484,14 @@ static bool is_formula(const char *text, size_t length)
 }
 
 /* Writes a text as RFC 4180 has it; one that a spreadsheet would compute gets an apostrophe. */
-static int put_csv_text(struct render *r, const char *text, size_t length)
+static void put_csv_text(struct render *r, const char *text, size_t length)
 {
 	CLEANUP(free_p) char *safe = render_escape(text, length);
 	bool is_computed = is_formula(text, length);
 
-	if (!safe)
-		return -ENOMEM;
 	if (!is_computed && !strpbrk(safe, ",\"' ;")) {
 		fputs(safe, r->to);
-		return 0;
+		return;
 	}
 	fputs(is_computed ? "\"'" : "\"", r->to);
 	for (const char *at = safe; *at; at++) {
@@ -547,56 +500,55 @@ static int put_csv_text(struct render *r, const char *text, size_t length)
 		fputc(*at, r->to);
 	}
 	fputc('"', r->to);
-	return 0;
 }
 
-static int put_csv_value(struct render *r, const struct render_value *value)
+static void put_csv_value(struct render *r, const struct render_value *value)
 {
 	switch (value->type) {
 	case RENDER_INTEGER:
 		fprintf(r->to, "%" PRId64, value->integer);
-		return 0;
+		break;
 	case RENDER_REAL:
 		if (isfinite(value->real))
 			fprintf(r->to, "%.15g", value->real);
-		return 0;
+		break;
 	case RENDER_STRING:
-		return put_csv_text(r, value->text, value->length);
+		put_csv_text(r, value->text, value->length);
+		break;
 	default:
-		return 0;
+		break;
 	}
 }
 
-static int put_csv_title(struct render *r)
+static void put_csv_title(struct render *r)
 {
 	const char *comma = "";
-	int err = 0;
 
-	for (size_t i = 0; i < r->count && !err; i++) {
+	for (size_t i = 0; i < r->count; i++) {
 		if (!r->columns[i].key)
 			continue;
 		fputs(comma, r->to);
 		comma = ",";
-		err = put_csv_text(r, r->columns[i].key, strlen(r->columns[i].key));
+		put_csv_text(r, r->columns[i].key, strlen(r->columns[i].key));
 	}
 	if (r->has_simulated)
 		fputs(",simulated", r->to);
 	fputc('\n', r->to);
 	r->rows = 1;
-	return err;
 }
 
-static int put_csv_row(struct render *r, const struct render_value *row)
+static void put_csv_row(struct render *r, const struct render_value *row)
 {
-	int err = r->rows ? 0 : put_csv_title(r);
 	const char *comma = "";
 
-	for (size_t i = 0; i < r->count && !err; i++) {
+	if (!r->rows)
+		put_csv_title(r);
+	for (size_t i = 0; i < r->count; i++) {
 		if (!r->columns[i].key)
 			continue;
 		fputs(comma, r->to);
 		comma = ",";
-		err = put_csv_value(r, row + i);
+		put_csv_value(r, row + i);
 	}
 	if (r->has_simulated)
 		fprintf(r->to, ",%d", r->is_simulated);
@@ -605,33 +557,35 @@ static int put_csv_row(struct render *r, const struct render_value *row)
 		 (row->type == RENDER_NULL || (row->type == RENDER_STRING && !row->length)))
 		fputs("\"\"", r->to);
 	fputc('\n', r->to);
-	return err;
 }
 
-static int put_html_row(struct render *r, const struct render_value *row)
+static void put_html_row(struct render *r, const struct render_value *row)
 {
 	if (!r->rows++)
 		html_put_head(r->to, r->columns, r->count, r->help);
-	return html_put_row(r->to, r->columns, r->count, row);
+	html_put_row(r->to, r->columns, r->count, row);
 }
 
-int render_row(struct render *render, const struct render_value *row)
+void render_row(struct render *render, const struct render_value *row)
 {
 	switch (render->format) {
 	case RENDER_HTML:
-		return put_html_row(render, row);
+		put_html_row(render, row);
+		break;
 	case RENDER_JSON:
-		return put_json_row(render, row);
+		put_json_row(render, row);
+		break;
 	case RENDER_CSV:
-		return put_csv_row(render, row);
+		put_csv_row(render, row);
+		break;
 	default:
-		return put_table_row(render, row);
+		put_table_row(render, row);
 	}
 }
 
 void render_json(FILE *to, const json_t *document, bool is_compact)
 {
-	(void)render_json_value(to, document, is_compact ? JSON_COMPACT : JSON_INDENT(2));
+	render_json_value(to, document, is_compact ? JSON_COMPACT : JSON_INDENT(2));
 	fputc('\n', to);
 }
 
@@ -648,9 +602,7 @@ void render_finish(struct render *render)
 		break;
 	case RENDER_CSV:
 		if (!render->rows)
-			/* If memory is short for the titles, an empty table has nothing else to
-			 * write. */
-			(void)put_csv_title(render);
+			put_csv_title(render);
 		break;
 	default:
 		flush_table(render);
@@ -666,9 +618,7 @@ json_t *render_json_text(const char *text, size_t length)
 
 	if (!text)
 		return json_null();
-	valid = malloc(length * 3 + 1);
-	if (!valid)
-		return NULL;
+	valid = xmalloc(length * 3 + 1);
 	for (size_t i = 0; i < length;) {
 		uint32_t code;
 		size_t n = escape_decode(at + i, length - i, &code);

@@ -71,10 +71,10 @@ struct render;
 
 /*
  * Renders a table of @count columns to @to. The columns and what they point to are borrowed. JSON
- * is an array of objects. Returns 0 or -ENOMEM.
+ * is an array of objects.
  */
-int render_new(FILE *to, enum render_format format, const struct render_column *columns,
-	size_t count, struct render **ret);
+struct render *render_new(
+	FILE *to, enum render_format format, const struct render_column *columns, size_t count);
 /* Cuts tables at @width terminal columns; 0: never. */
 void render_set_width(struct render *render, size_t width);
 /* All columns stay, as the user has chosen them: a table may be wider than its terminal. */
@@ -84,26 +84,23 @@ void render_explain(struct render *render, const char *titles);
 /* Ends each row of CSV with the column "simulated", which is @is_simulated; other formats say that
  * once for the whole document. To be called before the first row. */
 void render_tell_simulated(struct render *render, bool is_simulated);
-/* Takes one value per column and copies it. Returns 0 or -ENOMEM. */
-int render_row(struct render *render, const struct render_value *row);
+/* Takes one value per column and copies it. */
+void render_row(struct render *render, const struct render_value *row);
 /* Writes the rows that are still held and the end of the document. */
 void render_finish(struct render *render);
 void render_free_p(struct render **render);
 
-/* Returns the text of a table's cell; "-" means unknown. The caller frees it. NULL if out of
- * memory. */
+/* Returns the text of a table's cell; "-" means unknown. The caller frees it. */
 char *render_cell(enum render_kind kind, const struct render_value *value);
-/* Returns a row as an object with exact values, for documents with several tables. NULL if out of
- * memory. */
+/* Returns a row as an object with exact values, for documents with several tables. */
 json_t *render_json_row(
 	const struct render_column *columns, size_t count, const struct render_value *row);
 /* Returns a text as JSON, with bytes that are not UTF-8 replaced. NULL gives null. */
 json_t *render_json_text(const char *text, size_t length);
-/* Writes ASCII JSON without any byte that could control a terminal; @flags are jansson's. Returns 0
- * or -ENOMEM. */
-int render_json_value(FILE *to, const json_t *value, size_t flags);
+/* Writes ASCII JSON without any byte that could control a terminal; @flags are jansson's. */
+void render_json_value(FILE *to, const json_t *value, size_t flags);
 /* Writes the document on one line (@is_compact) or indented, and a newline, in ASCII. */
 void render_json(FILE *to, const json_t *document, bool is_compact);
 
-/* Returns the number as "1,234,567". The caller frees it. NULL if out of memory. */
+/* Returns the number as "1,234,567". The caller frees it. */
 char *render_count(int64_t value);

@@ -3,11 +3,11 @@
 
 #include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/base/memory.h"
 #include "proto/base/cleanup.h"
 
 struct unfinished {
@@ -22,11 +22,16 @@ static const int signals[] = {SIGHUP, SIGINT, SIGTERM};
  * while the signals are blocked. */
 static struct unfinished *first;
 
-static void on_signal(int signal)
+static void remove_all(void)
 {
 	for (const struct unfinished *at = first; at; at = at->next)
 		if (unlink(at->path))
 			(void)rmdir(at->path);
+}
+
+static void on_signal(int signal)
+{
+	remove_all();
 	/* SA_RESETHAND has restored the default action, so this ends the program when the handler
 	 * returns. */
 	(void)raise(signal);
@@ -51,19 +56,19 @@ static void block(sigset_t *ret_old)
 	for (size_t i = 0; i < SIGNALS; i++)
 		sigaddset(&set, signals[i]);
 	sigprocmask(SIG_BLOCK, &set, ret_old);
-	if (!is_caught)
+	if (!is_caught) {
 		catch_signals(&set);
+		(void)atexit(remove_all); /* fails only if memory is short: a file then stays */
+	}
 	is_caught = true;
 }
 
 void unfinished_add(const char *path)
 {
 	size_t bytes = strlen(path) + 1;
-	struct unfinished *added = malloc(sizeof(*added) + bytes);
+	struct unfinished *added = xmalloc(sizeof(*added) + bytes);
 	sigset_t old;
 
-	if (!added)
-		return;
 	memcpy(added->path, path, bytes);
 	block(&old);
 	added->next = first;
@@ -76,12 +81,8 @@ void unfinished_add_database(const char *path)
 	static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
-		CLEANUP(free_p) char *beside = NULL;
+		CLEANUP(free_p) char *beside = xasprintf("%s%s", path, ends[i]);
 
-		if (asprintf(&beside, "%s%s", path, ends[i]) < 0) {
-			beside = NULL;
-			return;
-		}
 		unfinished_add(beside);
 	}
 }

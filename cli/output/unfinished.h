@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * The files and folders that are being written under a temporary name. A signal that ends the
- * program (SIGHUP, SIGINT, SIGTERM) removes them first. A signal that the program already ignores
- * or handles when the first path is added is left alone. Only one thread at a time may call these
- * functions.
+ * program (SIGHUP, SIGINT, SIGTERM) removes them first, and so does exit(). A signal that the
+ * program already ignores or handles when the first path is added is left alone. Only one thread at
+ * a time may call these functions.
  */
 #pragma once
 
-/* Copies @path. A folder is added before its files, which are removed before it. If memory is short
- * the path is not added; the file then stays behind after a signal. */
+/* Copies @path. A folder is added before its files, which are removed before it. */
 void unfinished_add(const char *path);
 
 /* Does the same for a SQLite database and the files that SQLite keeps beside it. */

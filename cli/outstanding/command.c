@@ -41,9 +41,8 @@ int cmd_outstanding(int argc, char **argv)
 	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
 	if (verb_open(&o, &query))
 		return CMD_BAD_INPUT;
-	if (trace_open(query, NULL, error, &trace) || outstanding_new(trace, &outstanding) ||
-		outstanding_show(
-			outstanding, o.format, render_terminal_width(STDOUT_FILENO, 100), stdout))
+	if (trace_open(query, NULL, error, &trace) || outstanding_new(trace, &outstanding))
 		return verb_fail(query, error);
+	outstanding_show(outstanding, o.format, render_terminal_width(STDOUT_FILENO, 100), stdout);
 	return CMD_OK;
 }

@@ -5,12 +5,12 @@
  * that rank stands out. A wait counts from OUTSTANDING_LONG_NS on. The sentence tells what was
  * observed, and never guesses the cause.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/outstanding/outstanding.h"
 #include "cli/base/wrapping.h"
 #include "proto/base/cleanup.h"
@@ -73,7 +73,7 @@ void outstanding_put_kernel(FILE *to, const char *name)
 		end += name[end + 1] && !strncmp(name + end + 1, ANONYMOUS, strlen(ANONYMOUS))
 			       ? 1 + strlen(ANONYMOUS)
 			       : 1;
-	brief = end ? strndup(name, end) : NULL;
+	brief = end ? xstrndup(name, end) : NULL;
 	if (!brief) {
 		put_name(to, name);
 		return;
@@ -463,15 +463,13 @@ static void say_single(FILE *to, const struct outstanding *o, const bool *is_in)
 /* ---- judgement ------------------------------------------------------------------------- */
 
 /* Considers the ranks of @is_of. */
-static int judge_waits(FILE *to, struct outstanding *o, const bool *is_of)
+static void judge_waits(FILE *to, struct outstanding *o, const bool *is_of)
 {
 	struct group group = largest(o, is_of);
-	CLEANUP(free_p) bool *is_in = calloc(o->count + 1, sizeof(bool));
-	CLEANUP(free_p) bool *is_absent = calloc(o->count + 1, sizeof(bool));
+	CLEANUP(free_p) bool *is_in = xcalloc(o->count + 1, sizeof(bool));
+	CLEANUP(free_p) bool *is_absent = xcalloc(o->count + 1, sizeof(bool));
 	size_t absent = 0;
 
-	if (!is_in || !is_absent)
-		return -ENOMEM;
 	for (size_t i = 0; i < o->count; i++) {
 		const struct outstanding_wait *wait = is_of[i] ? long_wait(o->ranks + i) : NULL;
 
@@ -488,11 +486,10 @@ static int judge_waits(FILE *to, struct outstanding *o, const bool *is_of)
 	} else if (group.count <= absent) {
 		say_alone(to, o, is_in, is_absent, group.wait);
 	}
-	return 0;
 }
 
 /* "Rank 2 died (SIGKILL) in kernel foo; of the others, ..." */
-static int say_died(FILE *to, struct outstanding *o, const bool *is_odd, const bool *is_other)
+static void say_died(FILE *to, struct outstanding *o, const bool *is_odd, const bool *is_other)
 {
 	size_t named = 0, odd = mark_odd(o, is_odd);
 
@@ -510,11 +507,11 @@ static int say_died(FILE *to, struct outstanding *o, const bool *is_odd, const b
 	fprintf(to, "; ");
 	if (largest(o, is_other).wait) {
 		fprintf(to, "of the others, ");
-		return judge_waits(to, o, is_other);
+		judge_waits(to, o, is_other);
+		return;
 	}
 	put_ranks(to, o, is_other);
 	fprintf(to, o->is_live ? " had nothing in flight for a second" : " ended otherwise");
-	return 0;
 }
 
 static size_t mark(const struct outstanding *o, bool (*is)(const struct outstanding_rank *rank),
@@ -561,47 +558,40 @@ static size_t mark_other_status(const struct outstanding *o, bool *in, bool *out
 	return count;
 }
 
-static int judge(FILE *to, struct outstanding *o)
+static void judge(FILE *to, struct outstanding *o)
 {
-	CLEANUP(free_p) bool *in = calloc(o->count + 1, sizeof(bool));
-	CLEANUP(free_p) bool *out = calloc(o->count + 1, sizeof(bool));
+	CLEANUP(free_p) bool *in = xcalloc(o->count + 1, sizeof(bool));
+	CLEANUP(free_p) bool *out = xcalloc(o->count + 1, sizeof(bool));
 	size_t count;
 
-	if (!in || !out)
-		return -ENOMEM;
 	if (!o->count) {
 		fprintf(to, "nothing was dispatched");
-		return 0;
+		return;
 	}
 	count = mark(o, died, in, out);
-	if (count && count < o->count)
-		return say_died(to, o, in, out);
+	if (count && count < o->count) {
+		say_died(to, o, in, out);
+		return;
+	}
 	if (!o->is_live && !mark(o, has_waits, in, out)) {
 		fprintf(to, "nothing is outstanding");
-		return 0;
+		return;
 	}
-	if (count == o->count && mark_other_status(o, in, out))
-		return say_died(to, o, in, out);
+	if (count == o->count && mark_other_status(o, in, out)) {
+		say_died(to, o, in, out);
+		return;
+	}
 	memset(in, true, o->count);
-	return judge_waits(to, o, in);
+	judge_waits(to, o, in);
 }
 
-int outstanding_judge(struct outstanding *o)
+void outstanding_judge(struct outstanding *o)
 {
-	size_t bytes = 0;
-	FILE *to = open_memstream(&o->sentence, &bytes);
-	int r;
+	FILE *to = xmemstream(&o->sentence);
 
-	o->is_odd = calloc(o->count + 1, sizeof(*o->is_odd));
-	if (!to || !o->is_odd) {
-		if (to)
-			fclose(to);
-		return -ENOMEM;
-	}
-	r = judge(to, o);
-	if (fclose(to))
-		r = -ENOMEM;
-	if (!r && o->sentence[0] >= 'a' && o->sentence[0] <= 'z')
+	o->is_odd = xcalloc(o->count + 1, sizeof(*o->is_odd));
+	judge(to, o);
+	xfclose(to);
+	if (o->sentence[0] >= 'a' && o->sentence[0] <= 'z')
 		o->sentence[0] = (char)(o->sentence[0] - 'a' + 'A');
-	return r;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "cli/outstanding/outstanding.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/array.h"
 #include "cli/base/wrapping.h"
 #include "proto/base/cleanup.h"
@@ -48,13 +48,12 @@ void outstanding_free_p(struct outstanding **outstanding)
 	*outstanding = NULL;
 }
 
-/* Returns 0 or -ENOMEM; NULL stays NULL. */
-static int copy_text(const struct query_rows *rows, int column, char **ret)
+/* NULL stays NULL. */
+static char *copy_text(const struct query_rows *rows, int column)
 {
 	const char *text = query_text(rows, column);
 
-	*ret = text ? strdup(text) : NULL;
-	return text && !*ret ? -ENOMEM : 0;
+	return text ? xstrdup(text) : NULL;
 }
 
 /* ---- processes --------------------------------------------------------------------------- */
@@ -106,15 +105,12 @@ static bool is_running(int64_t pid, int64_t start_time)
 	return started == start_time;
 }
 
-static int add_rank(struct outstanding *o, const struct query_rows *rows)
+static void add_rank(struct outstanding *o, const struct query_rows *rows)
 {
-	struct outstanding_rank *grown = grow_by_one(o->ranks, o->count, sizeof(*grown)), *rank;
-	int r;
+	struct outstanding_rank *rank;
 
-	if (!grown)
-		return -ENOMEM;
-	o->ranks = grown;
-	rank = grown + o->count++;
+	o->ranks = grow_by_one(o->ranks, o->count, sizeof(*rank));
+	rank = o->ranks + o->count++;
 	*rank = (struct outstanding_rank){
 		.process_id = query_integer(rows, 0),
 		.has_rank = !query_is_null(rows, 1),
@@ -124,7 +120,7 @@ static int add_rank(struct outstanding *o, const struct query_rows *rows)
 		.status = query_integer(rows, 6),
 		.dispatched = query_integer(rows, 7),
 	};
-	r = copy_text(rows, 5, &rank->ended);
+	rank->ended = copy_text(rows, 5);
 	rank->is_alive = !rank->ended && query_is_null(rows, 8) &&
 			 is_this_boot(query_text(rows, 3)) &&
 			 is_running(rank->pid, query_integer(rows, 4));
@@ -133,7 +129,6 @@ static int add_rank(struct outstanding *o, const struct query_rows *rows)
 	o->realtime_offset_ns = query_integer(rows, 9);
 	if (rank->is_alive)
 		rank->as_of_ns = (int64_t)clock_boottime_ns();
-	return r;
 }
 
 static struct outstanding_rank *find(const struct outstanding *o, int64_t process_id)
@@ -144,44 +139,27 @@ static struct outstanding_rank *find(const struct outstanding *o, int64_t proces
 	return NULL;
 }
 
-typedef int take_row(struct outstanding *o, const struct query_rows *rows);
-
-/* Calls @take for each row of the query @name. */
-static int ask(struct query *query, const char *name, struct outstanding *o, take_row *take)
-{
-	int r = 0;
-
-	QUERY_EACH (r, query, name, rows)
-		r = take(o, rows);
-	return r;
-}
-
-static int take_end(struct outstanding *o, const struct query_rows *rows)
+static void take_end(struct outstanding *o, const struct query_rows *rows)
 {
 	struct outstanding_rank *rank = find(o, query_integer(rows, 0));
 
 	if (!rank || rank->is_alive)
-		return 0;
+		return;
 	rank->end_ns = query_integer(rows, 1);
 	rank->as_of_ns = rank->end_ns ? rank->end_ns : query_integer(rows, 2);
-	return 0;
 }
 
 /* ---- what ranks wait in ---------------------------------------------------------------- */
 
-static int take_wait(struct outstanding *o, const struct query_rows *rows)
+static void take_wait(struct outstanding *o, const struct query_rows *rows)
 {
 	struct outstanding_rank *rank = find(o, query_integer(rows, 0));
-	struct outstanding_wait *wait, *grown;
-	int r;
+	struct outstanding_wait *wait;
 
 	if (!rank)
-		return 0;
-	grown = grow_by_one(rank->waits, rank->wait_count, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	rank->waits = grown;
-	wait = grown + rank->wait_count++;
+		return;
+	rank->waits = grow_by_one(rank->waits, rank->wait_count, sizeof(*wait));
+	wait = rank->waits + rank->wait_count++;
 	*wait = (struct outstanding_wait){
 		.queue = query_integer(rows, 1),
 		.seq = query_integer(rows, 2),
@@ -208,54 +186,51 @@ static int take_wait(struct outstanding *o, const struct query_rows *rows)
 		query_integer(rows, 15) > wait->submit_ns)
 		wait->ran_ns = wrap_minus(rank->as_of_ns, query_integer(rows, 15));
 	rank->unended = wrap_plus(rank->unended, wrap_plus(wait->behind, 1));
-	r = copy_text(rows, 5, &wait->kernel);
-	if (!r)
-		r = copy_text(rows, 8, &wait->range);
-	return r ? r : copy_text(rows, 9, &wait->op);
+	wait->kernel = copy_text(rows, 5);
+	wait->range = copy_text(rows, 8);
+	wait->op = copy_text(rows, 9);
 }
 
-static int take_last(struct outstanding *o, const struct query_rows *rows)
+static void take_last(struct outstanding *o, const struct query_rows *rows)
 {
 	struct outstanding_rank *rank = find(o, query_integer(rows, 0));
 
 	if (!rank)
-		return 0;
+		return;
 	rank->has_last = true;
 	rank->last_end_ns = query_integer(rows, 1);
 	rank->last_seq = query_integer(rows, 4);
-	return copy_text(rows, 5, &rank->last);
+	rank->last = copy_text(rows, 5);
 }
 
-static int take_range(struct outstanding *o, const struct query_rows *rows)
+static void take_range(struct outstanding *o, const struct query_rows *rows)
 {
 	struct outstanding_rank *rank = find(o, query_integer(rows, 0));
 
-	return rank ? copy_text(rows, 2, &rank->range) : 0;
+	if (rank)
+		rank->range = copy_text(rows, 2);
 }
 
-static int take_called(struct outstanding *o, const struct query_rows *rows)
+static void take_called(struct outstanding *o, const struct query_rows *rows)
 {
 	struct outstanding_rank *rank = find(o, query_integer(rows, 0));
-	struct outstanding_collective *grown;
 
 	if (!rank)
-		return 0;
-	grown = grow_by_one(rank->called, rank->called_count, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	rank->called = grown;
-	grown += rank->called_count++;
-	*grown = (struct outstanding_collective){
-		.comm = query_integer(rows, 1), .seq = query_integer(rows, 2)};
-	return copy_text(rows, 3, &grown->op);
+		return;
+	rank->called = grow_by_one(rank->called, rank->called_count, sizeof(*rank->called));
+	rank->called[rank->called_count++] =
+		(struct outstanding_collective){.comm = query_integer(rows, 1),
+			.seq = query_integer(rows, 2),
+			.op = copy_text(rows, 3)};
 }
 
 /* ---- communication without a collective --------------------------------------------------- */
 
-/* Tells whether any wait needs the numbers of its rank's kernels. Returns 0 or -ENOMEM. */
-static int find_communication(struct outstanding *o, const struct trace *trace, bool *ret)
+/* Tells whether any wait needs the numbers of its rank's kernels. */
+static bool find_communication(struct outstanding *o, const struct trace *trace)
 {
-	*ret = false;
+	bool is_needed = false;
+
 	for (size_t i = 0; i < o->count; i++)
 		for (size_t w = 0; w < o->ranks[i].wait_count; w++) {
 			struct outstanding_wait *wait = o->ranks[i].waits + w;
@@ -265,14 +240,12 @@ static int find_communication(struct outstanding *o, const struct trace *trace, 
 			if (wait->has_collective || !category ||
 				category->class != CATEGORY_COMMUNICATION)
 				continue;
-			wait->communication = strdup(
+			wait->communication = xstrdup(
 				category->collective[0] ? category->collective : category->name);
-			if (!wait->communication)
-				return -ENOMEM;
 			wait->nth = 1;
-			*ret = true;
+			is_needed = true;
 		}
-	return 0;
+	return is_needed;
 }
 
 /* A waiting kernel's number is one more than that of the last one of its kind that has ended. */
@@ -308,13 +281,12 @@ static int count_dispatch(void *context, const int64_t *numbers, unsigned nulls)
 static int number_communication(const struct trace *trace, struct outstanding *o)
 {
 	CLEANUP(free_p)
-	int64_t *dispatches = calloc(trace->shape_count + 1, sizeof(*dispatches));
+	int64_t *dispatches = xcalloc(trace->shape_count + 1, sizeof(*dispatches));
 	struct counting c = {trace, dispatches};
-	bool is_needed = false;
-	int r = dispatches ? find_communication(o, trace, &is_needed) : -ENOMEM;
+	int r;
 
-	if (r || !is_needed)
-		return r;
+	if (!find_communication(o, trace))
+		return 0;
 	r = query_fold(trace->query, "dispatch_shapes", count_dispatch, &c);
 	for (size_t i = 0; !r && i < trace->shape_count; i++) {
 		struct outstanding_rank *rank = find(o, trace->shapes[i].process_id);
@@ -346,11 +318,11 @@ static void drop_silent(struct outstanding *o)
 int outstanding_new(const struct trace *trace, struct outstanding **ret)
 {
 	struct query *query = trace->query;
-	CLEANUP(outstanding_free_p) struct outstanding *o = calloc(1, sizeof(*o));
+	CLEANUP(outstanding_free_p) struct outstanding *o = xcalloc(1, sizeof(*o));
 	const char *const waiting = query_schema(query) < 9 ? "waiting_older" : "waiting";
 	const struct {
 		const char *query;
-		take_row *take;
+		void (*take)(struct outstanding *o, const struct query_rows *rows);
 	} steps[] = {
 		{"waiting_processes", add_rank},
 		{"process_ends", take_end},
@@ -359,10 +331,11 @@ int outstanding_new(const struct trace *trace, struct outstanding **ret)
 		{"last_collectives", take_called},
 		{"open_ranges", take_range},
 	};
-	int r = o ? 0 : -ENOMEM;
+	int r = 0;
 
-	for (size_t i = 0; !r && i < sizeof(steps) / sizeof(steps[0]); i++)
-		r = ask(query, steps[i].query, o, steps[i].take);
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+		QUERY_EACH (r, query, steps[i].query, rows)
+			steps[i].take(o, rows);
 	if (!r)
 		r = number_communication(trace, o);
 	if (!r)
@@ -370,9 +343,7 @@ int outstanding_new(const struct trace *trace, struct outstanding **ret)
 	if (r)
 		return r;
 	drop_silent(o);
-	r = outstanding_judge(o);
-	if (r)
-		return r;
+	outstanding_judge(o);
 	*ret = TAKE(o);
 	return 0;
 }

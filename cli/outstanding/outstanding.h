@@ -89,8 +89,8 @@ struct outstanding {
 int outstanding_new(const struct trace *trace, struct outstanding **ret);
 void outstanding_free_p(struct outstanding **outstanding);
 
-/* outliers.c: fills sentence and is_odd from all other fields. Returns 0 or -ENOMEM. */
-int outstanding_judge(struct outstanding *outstanding);
+/* outliers.c: fills sentence and is_odd from all other fields. */
+void outstanding_judge(struct outstanding *outstanding);
 
 /*
  * Returns what the rank waits in or died in; NULL if there is nothing or it is not known. Some of a
@@ -116,8 +116,8 @@ void outstanding_put_call(FILE *to, const char *op, int64_t seq);
  */
 void outstanding_put_kernel(FILE *to, const char *name);
 
-/* show.c. With @width 0 nothing is cut off. Returns 0 or -ENOMEM. */
-int outstanding_show(
+/* show.c. With @width 0 nothing is cut off. */
+void outstanding_show(
 	const struct outstanding *outstanding, enum render_format format, size_t width, FILE *to);
-/* Returns one document or one line. NULL if memory is short. */
+/* Returns one document or one line. */
 json_t *outstanding_json(const struct outstanding *outstanding);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "cli/base/memory.h"
 #include "cli/outstanding/outstanding.h"
 #include "cli/base/wrapping.h"
 #include "proto/base/cleanup.h"
@@ -118,7 +118,7 @@ static struct render_value text_if(bool is, const char *text)
 }
 
 /* @wait is NULL if the rank has nothing in flight. */
-static int fill_row(
+static void fill_row(
 	const struct outstanding *o, size_t i, const struct outstanding_wait *wait, struct row *ret)
 {
 	static const struct outstanding_wait none = {.for_ns = -1};
@@ -132,14 +132,10 @@ static int fill_row(
 	bool has_since = wait ? w->has_submit : is_idle;
 	const char *range = wait && w->range ? w->range : rank->range;
 	struct render_value *v = ret->values;
-	size_t bytes = 0;
-	FILE *to = open_memstream(&ret->doing, &bytes);
+	FILE *to = xmemstream(&ret->doing);
 
-	if (!to)
-		return -ENOMEM;
 	put_doing(to, rank, wait);
-	if (fclose(to))
-		return -ENOMEM;
+	xfclose(to);
 	if (has_since)
 		put_since(o, since_ns, ret->since);
 	if (range)
@@ -171,41 +167,36 @@ static int fill_row(
 	*v++ = render_text(ret->doing);
 	*v++ = render_integer(o->is_odd[i]);
 	*v++ = render_integer(o->verdict->is_simulated);
-	return 0;
 }
 
-typedef int take_values(void *data, const struct render_value *values);
+typedef void take_values(void *data, const struct render_value *values);
 
 /* Calls @take for each queue of each rank, and once for a rank that has nothing in flight. */
-static int each_row(const struct outstanding *o, take_values *take, void *data)
+static void each_row(const struct outstanding *o, take_values *take, void *data)
 {
-	int r = 0;
-
-	for (size_t i = 0; !r && i < o->count; i++) {
+	for (size_t i = 0; i < o->count; i++) {
 		const struct outstanding_rank *rank = o->ranks + i;
 		size_t rows = rank->wait_count ? rank->wait_count : 1;
 
-		for (size_t w = 0; !r && w < rows; w++) {
+		for (size_t w = 0; w < rows; w++) {
 			struct row row = {0};
 
-			r = fill_row(o, i, rank->wait_count ? rank->waits + w : NULL, &row);
-			if (!r)
-				r = take(data, row.values);
+			fill_row(o, i, rank->wait_count ? rank->waits + w : NULL, &row);
+			take(data, row.values);
 			free(row.doing);
 			free(row.range);
 		}
 	}
-	return r;
 }
 
-static int take_render(void *data, const struct render_value *values)
+static void take_render(void *data, const struct render_value *values)
 {
-	return render_row(data, values);
+	render_row(data, values);
 }
 
-static int take_json(void *data, const struct render_value *values)
+static void take_json(void *data, const struct render_value *values)
 {
-	return json_array_append_new(data, render_json_row(columns, COLUMNS, values)) ? -ENOMEM : 0;
+	json_array_append_new(data, render_json_row(columns, COLUMNS, values));
 }
 
 /* CSV without the columns that only tables have. */
@@ -215,7 +206,7 @@ struct csv {
 	struct render *render;
 };
 
-static int take_csv(void *data, const struct render_value *values)
+static void take_csv(void *data, const struct render_value *values)
 {
 	struct render_value keyed[COLUMNS];
 	struct csv *csv = data;
@@ -224,89 +215,72 @@ static int take_csv(void *data, const struct render_value *values)
 	for (size_t i = 0; i < COLUMNS; i++)
 		if (columns[i].key)
 			keyed[n++] = values[i];
-	return render_row(csv->render, keyed);
+	render_row(csv->render, keyed);
 }
 
-static int put_csv(const struct outstanding *o, FILE *to)
+static void put_csv(const struct outstanding *o, FILE *to)
 {
 	struct csv csv = {.count = 0};
-	int r;
 
 	for (size_t i = 0; i < COLUMNS; i++)
 		if (columns[i].key)
 			csv.columns[csv.count++] = columns[i];
-	r = render_new(to, RENDER_CSV, csv.columns, csv.count, &csv.render);
-	if (!r)
-		r = each_row(o, take_csv, &csv);
-	if (!r)
-		render_finish(csv.render);
+	csv.render = render_new(to, RENDER_CSV, csv.columns, csv.count);
+	each_row(o, take_csv, &csv);
+	render_finish(csv.render);
 	render_free_p(&csv.render);
-	return r;
 }
 
 json_t *outstanding_json(const struct outstanding *o)
 {
 	json_t *document = json_object(), *rows = json_array(), *odd = json_array();
-	int bad = !document || !rows || !odd;
 
-	for (size_t i = 0; !bad && i < o->count; i++)
+	for (size_t i = 0; i < o->count; i++)
 		if (o->is_odd[i])
-			bad |= json_array_append_new(odd, o->ranks[i].has_rank
-								  ? json_integer(o->ranks[i].rank)
-								  : json_null());
-	bad = bad || each_row(o, take_json, rows);
-	bad |= json_object_set_new(document, "schema", json_integer(1));
-	bad |= json_object_set_new(document, "alive", json_boolean(o->is_live));
-	bad |= json_object_set_new(document, "sentence",
+			json_array_append_new(odd, o->ranks[i].has_rank
+							   ? json_integer(o->ranks[i].rank)
+							   : json_null());
+	each_row(o, take_json, rows);
+	json_object_set_new(document, "schema", json_integer(1));
+	json_object_set_new(document, "alive", json_boolean(o->is_live));
+	json_object_set_new(document, "sentence",
 		render_json_text(o->sentence, o->sentence ? strlen(o->sentence) : 0));
-	bad |= json_object_set_new(document, "odd_ranks", odd);
-	bad |= json_object_set_new(document, "waiting", rows);
-	bad = bad || verdict_put_json(o->verdict, document);
-	if (!bad)
-		return document;
-	json_decref(document);
-	return NULL;
+	json_object_set_new(document, "odd_ranks", odd);
+	json_object_set_new(document, "waiting", rows);
+	verdict_put_json(o->verdict, document);
+	return document;
 }
 
-static int put_sentence(const struct outstanding *o, size_t width, FILE *to)
+static void put_sentence(const struct outstanding *o, size_t width, FILE *to)
 {
-	CLEANUP(free_p) char *text = NULL;
+	CLEANUP(free_p)
+	char *text = xasprintf("%s%s", o->verdict->is_simulated ? "SIMULATED " : "", o->sentence);
 
-	if (asprintf(&text, "%s%s", o->verdict->is_simulated ? "SIMULATED " : "", o->sentence) <
-		0) {
-		text = NULL;
-		return -ENOMEM;
-	}
 	render_put_sentence(to, text, 0, width);
-	return 0;
 }
 
-int outstanding_show(const struct outstanding *o, enum render_format format, size_t width, FILE *to)
+void outstanding_show(
+	const struct outstanding *o, enum render_format format, size_t width, FILE *to)
 {
 	CLEANUP(render_free_p) struct render *render = NULL;
 	json_t *document;
-	int r;
 
 	if (format == RENDER_JSON) {
 		document = outstanding_json(o);
-		if (document)
-			render_json(to, document, false);
+		render_json(to, document, false);
 		json_decref(document);
-		return document ? 0 : -ENOMEM;
+		return;
 	}
-	if (format == RENDER_CSV)
-		return put_csv(o, to);
-	if (put_sentence(o, width, to))
-		return -ENOMEM;
+	if (format == RENDER_CSV) {
+		put_csv(o, to);
+		return;
+	}
+	put_sentence(o, width, to);
 	if (!o->count)
-		return 0;
+		return;
 	fputc('\n', to);
-	r = render_new(to, RENDER_TABLE, columns, COLUMNS, &render);
-	if (r)
-		return r;
+	render = render_new(to, RENDER_TABLE, columns, COLUMNS);
 	render_set_width(render, width);
-	r = each_row(o, take_render, render);
-	if (!r)
-		render_finish(render);
-	return r;
+	each_row(o, take_render, render);
+	render_finish(render);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "cli/report/bins.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/array.h"
 
 static size_t choose_count(const struct report_bins *b, size_t lanes)
@@ -24,11 +24,9 @@ static int begin(void *taker, const struct timeline_lane *lanes, size_t count)
 	free(b->gpu_id);
 	b->lanes = count;
 	b->count = choose_count(b, count ? count : 1);
-	b->at = calloc(count * b->count * REPORT_CLASSES + 1, sizeof(*b->at));
-	b->process_id = calloc(count + 1, sizeof(*b->process_id));
-	b->gpu_id = calloc(count + 1, sizeof(*b->gpu_id));
-	if (!b->at || !b->process_id || !b->gpu_id)
-		return -ENOMEM;
+	b->at = xcalloc(count * b->count * REPORT_CLASSES + 1, sizeof(*b->at));
+	b->process_id = xcalloc(count + 1, sizeof(*b->process_id));
+	b->gpu_id = xcalloc(count + 1, sizeof(*b->gpu_id));
 	for (size_t i = 0; i < count; i++) {
 		const struct steps_process *process = lanes[i].process;
 
@@ -97,7 +95,8 @@ const float *report_bins_of(const struct report_bins *bins, const struct timelin
 {
 	size_t at = PARTITION_POINT(bins->lanes, i,
 		bins->process_id[i] < lane->process_id ||
-			(bins->process_id[i] == lane->process_id && bins->gpu_id[i] < lane->gpu_id));
+			(bins->process_id[i] == lane->process_id &&
+				bins->gpu_id[i] < lane->gpu_id));
 
 	if (at == bins->lanes || bins->process_id[at] != lane->process_id ||
 		bins->gpu_id[at] != lane->gpu_id)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The time line, and what the time of each rank is spent on, in total and step by step. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "cli/output/html.h"
 #include "cli/report/report.h"
@@ -102,49 +101,44 @@ static void put_chart(const struct report_file *f, size_t at, FILE *to)
 	fputs("</section>\n", to);
 }
 
-static int put_notes(const struct timeline *t, FILE *to)
+static void put_notes(const struct timeline *t, FILE *to)
 {
-	int r;
 
 	fputs("<p class=note>", to);
-	r = html_put(to, t->steps->line);
-	if (!r && t->untimed)
-		r = html_print(to, "; %" PRIu64 " kernels have no times: they look like idle time",
+	html_put(to, t->steps->line);
+	if (t->untimed)
+		html_print(to, "; %" PRIu64 " kernels have no times: they look like idle time",
 			t->untimed);
-	if (!r && t->untimed_copies)
-		r = html_print(to,
+	if (t->untimed_copies)
+		html_print(to,
 			"; %" PRIu64 " copies have no times (--mode full records them): they look "
 			"like idle time",
 			t->untimed_copies);
-	if (!r && t->outside_ns)
-		r = html_print(to, "; outside of steps: %.1f ms, not in these sums",
+	if (t->outside_ns)
+		html_print(to, "; outside of steps: %.1f ms, not in these sums",
 			(double)t->outside_ns / 1e6);
 	fputs("</p>\n", to);
-	return r;
 }
 
-static int put_steps(const struct report_file *f, size_t at, FILE *to)
+static void put_steps(const struct report_file *f, size_t at, FILE *to)
 {
 	const struct timeline_show show = {.format = RENDER_HTML, .rows = REPORT_STEPS_MAX};
-	int r;
 
 	if (f->timeline->steps->source == STEPS_WHOLE)
-		return 0;
+		return;
 	fprintf(to,
 		"<section id=f%zu-steps>\n<h2>Steps</h2>\n"
 		"<div class=\"charts scripted\"><div class=steps-chart></div>"
 		"<div class=overlap-chart></div></div>\n<h3>Longest steps</h3>\n"
 		"<div class=scroll tabindex=0 role=region aria-label=\"longest steps\">",
 		at);
-	r = timeline_put_longest(f->timeline, &f->timeline_options, &show, to);
+	timeline_put_longest(f->timeline, &f->timeline_options, &show, to);
 	fputs("</div>\n</section>\n", to);
-	return r;
 }
 
-int report_put_breakdown(const struct report_file *file, size_t at, FILE *to)
+void report_put_breakdown(const struct report_file *file, size_t at, FILE *to)
 {
 	const struct timeline_show show = {.format = RENDER_HTML};
-	int r;
 
 	if (!file->timeline->lane_count) {
 		fprintf(to,
@@ -152,15 +146,14 @@ int report_put_breakdown(const struct report_file *file, size_t at, FILE *to)
 			"a "
 			"time</p></section>\n",
 			at);
-		return 0;
+		return;
 	}
 	put_chart(file, at, to);
 	fprintf(to, "<section id=f%zu-ranks>\n<h2>Where the time of each rank goes</h2>\n", at);
 	put_bars(file->timeline, to);
-	r = put_notes(file->timeline, to);
+	put_notes(file->timeline, to);
 	fputs("<div class=scroll tabindex=0 role=region aria-label=\"ranks\">", to);
-	if (!r)
-		r = timeline_put_ranks(file->timeline, &show, to);
+	timeline_put_ranks(file->timeline, &show, to);
 	fputs("</div>\n</section>\n", to);
-	return r ? r : put_steps(file, at, to);
+	put_steps(file, at, to);
 }

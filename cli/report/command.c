@@ -174,10 +174,6 @@ int cmd_report(int argc, char **argv)
 	o.what.files = o.count;
 	if (!o.out)
 		o.out = page = name_page(o.names[0]);
-	if (!o.out) {
-		say("out of memory");
-		return CMD_BAD_INPUT;
-	}
 	if (check_output(&o))
 		return CMD_BAD_INPUT;
 	for (size_t i = 0; i < o.count; i++)
@@ -187,10 +183,7 @@ int cmd_report(int argc, char **argv)
 		}
 	if (output_file_open(o.out, &output))
 		return CMD_BAD_INPUT;
-	if (report_put(parts, o.count, output.to)) {
-		say("out of memory");
-		return CMD_BAD_INPUT;
-	}
+	report_put(parts, o.count, output.to);
 	if (output_file_publish(&output, &bytes))
 		return CMD_BAD_INPUT;
 	if (output.to != stdout)

@@ -3,11 +3,10 @@
  * Several sessions side by side: one row per figure, one column per session. It only shows, and
  * judges nothing.
  */
-#include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/output/html.h"
 #include "cli/report/report.h"
 #include "proto/base/cleanup.h"
@@ -110,10 +109,8 @@ static const struct figure figures[] = {
 static struct render_column *make_columns(
 	const char *title, enum render_kind kind, const struct report_part *parts, size_t count)
 {
-	struct render_column *columns = calloc(count + 1, sizeof(*columns));
+	struct render_column *columns = xcalloc(count + 1, sizeof(*columns));
 
-	if (!columns)
-		return NULL;
 	columns[0] = (struct render_column){.title = title, .kind = RENDER_TEXT};
 	for (size_t i = 0; i < count; i++)
 		columns[i + 1] =
@@ -121,25 +118,22 @@ static struct render_column *make_columns(
 	return columns;
 }
 
-static int put_figures(const struct report_part *parts, size_t count, FILE *to)
+static void put_figures(const struct report_part *parts, size_t count, FILE *to)
 {
 	CLEANUP(free_p)
 	struct render_column *columns = make_columns("FIGURE", RENDER_ANY, parts, count);
 	struct render_value row[REPORT_FILES_MAX + 1];
-	int r = columns ? 0 : -ENOMEM;
 
-	if (!r)
-		html_put_head(to, columns, count + 1, NULL);
-	for (size_t n = 0; n < sizeof(figures) / sizeof(figures[0]) && !r; n++) {
+	html_put_head(to, columns, count + 1, NULL);
+	for (size_t n = 0; n < sizeof(figures) / sizeof(figures[0]); n++) {
 		row[0] = render_text(figures[n].name);
 		for (size_t i = 0; i < count; i++) {
 			columns[i + 1].kind = figures[n].kind;
 			row[i + 1] = figures[n].get(&parts[i].figures);
 		}
-		r = html_put_row(to, columns, count + 1, row);
+		html_put_row(to, columns, count + 1, row);
 	}
 	fputs("</tbody></table>", to);
-	return r;
 }
 
 static const struct report_kernel *find_kernel(const struct report_figures *f, const char *name)
@@ -159,18 +153,16 @@ static bool is_earlier(const struct report_part *parts, size_t at, const char *n
 }
 
 /* Shows the union of the kernels that take longest in each. */
-static int put_kernels(const struct report_part *parts, size_t count, FILE *to)
+static void put_kernels(const struct report_part *parts, size_t count, FILE *to)
 {
 	CLEANUP(free_p)
 	struct render_column *columns =
 		make_columns("TOTAL ms OF KERNEL", RENDER_NS_IN_MS, parts, count);
 	struct render_value row[REPORT_FILES_MAX + 1];
-	int r = columns ? 0 : -ENOMEM;
 
-	if (!r)
-		html_put_head(to, columns, count + 1, NULL);
-	for (size_t from = 0; from < count && !r; from++)
-		for (size_t n = 0; n < parts[from].figures.kernel_count && !r; n++) {
+	html_put_head(to, columns, count + 1, NULL);
+	for (size_t from = 0; from < count; from++)
+		for (size_t n = 0; n < parts[from].figures.kernel_count; n++) {
 			const char *name = parts[from].figures.kernels_by_time[n].name;
 
 			if (is_earlier(parts, from, name))
@@ -183,43 +175,37 @@ static int put_kernels(const struct report_part *parts, size_t count, FILE *to)
 				row[i + 1] = render_optional(
 					kernel != NULL, kernel ? kernel->total_ns : 0);
 			}
-			r = html_put_row(to, columns, count + 1, row);
+			html_put_row(to, columns, count + 1, row);
 		}
 	fputs("</tbody></table>", to);
-	return r;
 }
 
-static int put_lines(const struct report_part *parts, size_t count, FILE *to)
+static void put_lines(const struct report_part *parts, size_t count, FILE *to)
 {
-	int r = 0;
 
 	fputs("<dl class=lines>", to);
-	for (size_t i = 0; i < count && !r; i++) {
+	for (size_t i = 0; i < count; i++) {
 		const struct report_figures *f = &parts[i].figures;
 
 		fprintf(to, "<dt><a href=#f%zu>", i);
-		r = html_put(to, f->label);
+		html_put(to, f->label);
 		fprintf(to, "</a><dd><p class=\"banner %s\">",
 			f->is_unknown	 ? "live"
 			: f->is_complete ? "good"
 					 : "bad");
-		if (!r)
-			r = html_put(to, f->line);
+		html_put(to, f->line);
 		fputs("</p><p>", to);
-		if (!r)
-			r = html_put(to, f->reason);
+		html_put(to, f->reason);
 		fputs("</p>\n", to);
 	}
 	fputs("</dl>\n", to);
-	return r;
 }
 
-int report_put_comparison(const struct report_part *parts, size_t count, FILE *to)
+void report_put_comparison(const struct report_part *parts, size_t count, FILE *to)
 {
-	int r;
 
 	fputs("<section id=comparison>\n<h1>Side by side</h1>\n", to);
-	r = put_lines(parts, count, to);
+	put_lines(parts, count, to);
 	fputs("<p class=note>Figures only: whether sessions may be compared (alike in ranks, "
 	      "coverage, "
 	      "steps, losses) is for the reader to judge. Shares are of the steps; where a session "
@@ -227,14 +213,11 @@ int report_put_comparison(const struct report_part *parts, size_t count, FILE *t
 	      "none, of its time.</p>\n"
 	      "<div class=scroll tabindex=0 role=region aria-label=\"side by side\">",
 		to);
-	if (!r)
-		r = put_figures(parts, count, to);
+	put_figures(parts, count, to);
 	fprintf(to,
 		"</div>\n<h3>Kernels: the %d longest of each, - where it is none of them</h3>\n"
 		"<div class=scroll tabindex=0 role=region aria-label=\"kernels side by side\">",
 		REPORT_TOP_KERNELS);
-	if (!r)
-		r = put_kernels(parts, count, to);
+	put_kernels(parts, count, to);
 	fputs("</div>\n</section>\n", to);
-	return r;
 }

@@ -18,7 +18,7 @@ static int64_t since(const struct report_file *f, int64_t time_ns)
 	return (int64_t)((uint64_t)time_ns - (uint64_t)origin(f));
 }
 
-static int put_lanes(const struct report_file *f, FILE *to)
+static void put_lanes(const struct report_file *f, FILE *to)
 {
 	const struct timeline *t = f->timeline;
 	char name[REPORT_LANE_BYTES];
@@ -29,7 +29,6 @@ static int put_lanes(const struct report_file *f, FILE *to)
 		fprintf(to, "%s\"%s\"", i ? "," : "", name);
 	}
 	fputs("],\n", to);
-	return 0;
 }
 
 /* A share above 0 is never shown as 0. */
@@ -90,18 +89,17 @@ static void put_events(const struct report_file *f, const struct report_window *
 	fputc(']', to);
 }
 
-static int put_windows(const struct report_file *f, FILE *to)
+static void put_windows(const struct report_file *f, FILE *to)
 {
 	const struct report_detail *d = &f->detail;
-	int r = 0;
 
 	fputs("\"windows\":[", to);
-	for (size_t i = 0; i < d->window_count && !r; i++) {
+	for (size_t i = 0; i < d->window_count; i++) {
 		const struct report_window *window = d->windows + i;
 		bool is_all = window->is_all && !window->is_cut;
 
 		fprintf(to, "%s{\"label\":", i ? ",\n" : "");
-		r = html_put_json(to, window->label);
+		html_put_json(to, window->label);
 		fprintf(to, ",\"all\":%s,\"from\":%" PRId64 ",\"to\":%" PRId64 ",\"cut\":%s,",
 			is_all ? "true" : "false",
 			window->from_ns == INT64_MIN ? 0 : since(f, window->from_ns),
@@ -111,10 +109,9 @@ static int put_windows(const struct report_file *f, FILE *to)
 		fputc('}', to);
 	}
 	fputs("],\n", to);
-	return r;
 }
 
-static int put_names(const struct report_file *f, FILE *to)
+static void put_names(const struct report_file *f, FILE *to)
 {
 	/* Matches report_class: the colours of the time line. */
 	static const char *const classes[] = {
@@ -122,21 +119,18 @@ static int put_names(const struct report_file *f, FILE *to)
 		[CATEGORY_COPY] = "copy",
 		[CATEGORY_COMPUTATION] = "compute",
 	};
-	int r = 0;
 
 	fputs("\"names\":[", to);
-	for (size_t i = 0; i < f->detail.name_count && !r; i++) {
+	for (size_t i = 0; i < f->detail.name_count; i++) {
 		const struct report_name *name = f->detail.names + i;
 
 		fputs(i ? ",\n[" : "[", to);
-		r = html_put_json(to, name->text ? name->text : "?");
+		html_put_json(to, name->text ? name->text : "?");
 		fputc(',', to);
-		if (!r)
-			r = html_put_json(to, name->category);
+		html_put_json(to, name->category);
 		fprintf(to, ",\"%s\"]", classes[name->class]);
 	}
 	fputs("],\n", to);
-	return r;
 }
 
 /* ---- steps ----------------------------------------------------------------------------- */
@@ -145,7 +139,6 @@ static int put_names(const struct report_file *f, FILE *to)
  * Steps as points of charts: for each lane the same number of steps per point, as many as the page
  * has room for. A point is a sequence of little-endian floats of 4 bytes.
  */
-
 
 static const char fields[] = "[\"steps\",\"number\",\"start\",\"wall\",\"compute\",\"hidden\","
 			     "\"exposed\",\"copy\",\"idle\",\"communication\"]";
@@ -195,7 +188,7 @@ static void put_point(struct html_base64 *base64, const struct report_file *f,
 	}
 }
 
-static int put_steps_data(const struct report_file *file, FILE *to)
+static void put_steps_data(const struct report_file *file, FILE *to)
 {
 	const struct timeline *t = file->timeline;
 	size_t group = choose_group(file);
@@ -214,30 +207,23 @@ static int put_steps_data(const struct report_file *file, FILE *to)
 		fputc('"', to);
 	}
 	fputs("]}", to);
-	return 0;
 }
 
 /* ---- all data -------------------------------------------------------------------------- */
 
-int report_put_data(const struct report_file *file, size_t at, FILE *to)
+void report_put_data(const struct report_file *file, size_t at, FILE *to)
 {
-	int r;
 
 	if (!file->timeline->lane_count)
-		return 0;
+		return;
 	fprintf(to, "<script type=\"application/json\" id=data-f%zu>\n{\"ns\":%" PRId64 ",\n", at,
 		since(file, file->bins.to_ns));
-	r = put_lanes(file, to);
+	put_lanes(file, to);
 	put_bins(file, to);
-	if (!r)
-		r = put_windows(file, to);
-	if (!r)
-		r = put_names(file, to);
-	if (!r)
-		r = put_steps_data(file, to);
+	put_windows(file, to);
+	put_names(file, to);
+	put_steps_data(file, to);
 	fputs(",\n", to);
-	if (!r)
-		r = report_put_heat_data(file, to);
+	report_put_heat_data(file, to);
 	fputs("}\n</script>\n", to);
-	return r;
 }

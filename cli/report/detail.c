@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "cli/report/detail.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/array.h"
 #include "cli/trace/id_map.h"
 #include "proto/base/cleanup.h"
@@ -45,68 +45,55 @@ static uint32_t find_lane(const struct timeline *t, int64_t process_id, int64_t 
 	return IDMAP_NONE;
 }
 
-static int find_lanes(struct reading *r)
+static void find_lanes(struct reading *r)
 {
 	const struct trace *trace = r->trace;
 
-	r->lane_of = calloc(trace->lane_count + 1, sizeof(*r->lane_of));
+	r->lane_of = xcalloc(trace->lane_count + 1, sizeof(*r->lane_of));
 	for (size_t i = 0; i < trace->lane_count && r->lane_of; i++)
 		r->lane_of[i] =
 			find_lane(r->timeline, trace->lanes[i].process_id, trace->lanes[i].gpu_id);
-	return r->lane_of ? 0 : -ENOMEM;
 }
 
 /* ---- names ----------------------------------------------------------------------------- */
 
-static int add_name(struct reading *r, const struct report_name *name, uint32_t *ret)
+static void add_name(struct reading *r, const struct report_name *name, uint32_t *ret)
 {
 	struct report_detail *d = r->detail;
-	int err = GROW(d->names, d->name_count, d->name_capacity);
 
-	if (err)
-		return err;
+	GROW(d->names, d->name_count, d->name_capacity);
 	*ret = (uint32_t)d->name_count;
 	d->names[d->name_count++] = *name;
-	return 0;
 }
 
-static int name_kernel(struct reading *r, const struct trace_shape *shape, uint32_t *ret)
+static void name_kernel(struct reading *r, const struct trace_shape *shape, uint32_t *ret)
 {
 	uint32_t *at = idmap_at(&r->name_of, shape->kernel_id);
-	int err = 0;
 
-	if (!at)
-		return -ENOMEM;
 	if (*at == IDMAP_NONE)
-		err = add_name(r,
+		add_name(r,
 			&(struct report_name){.kernel_id = shape->kernel_id,
 				.text = shape->kernel ? shape->kernel->name : NULL,
 				.category = shape->category->name,
 				.class = shape->category->class},
 			at);
 	*ret = *at;
-	return err;
 }
 
-static int name_copy(struct reading *r, const char *direction, uint32_t *ret)
+static void name_copy(struct reading *r, const char *direction, uint32_t *ret)
 {
 	struct report_detail *d = r->detail;
 	struct report_name name = {.category = "copy", .class = CATEGORY_COPY};
-	int err;
 
 	for (size_t i = 0; i < d->name_count; i++)
 		if (!d->names[i].kernel_id && d->names[i].text &&
 			!strcmp(d->names[i].text + strlen("copy "), direction)) {
 			*ret = (uint32_t)i;
-			return 0;
+			return;
 		}
-	if (asprintf(&name.own_text, "copy %s", direction) < 0)
-		return -ENOMEM;
+	name.own_text = xasprintf("copy %s", direction);
 	name.text = name.own_text;
-	err = add_name(r, &name, ret);
-	if (err)
-		free(name.own_text);
-	return err;
+	add_name(r, &name, ret);
 }
 
 /* ---- events ---------------------------------------------------------------------------- */
@@ -137,33 +124,28 @@ static bool is_within(const struct report_window *window, int64_t start_ns, int6
 	       (end_ns > window->from_ns || start_ns >= window->from_ns);
 }
 
-static int add_event(
+static void add_event(
 	struct reading *r, struct report_window *window, const struct report_event *event)
 {
-	int err;
-
 	if (window->count >= r->events_max)
 		shrink(window);
 	if (event->start_ns >= window->to_ns)
-		return 0;
-	err = GROW(window->events, window->count, window->capacity);
-	if (!err)
-		window->events[window->count++] = *event;
-	return err;
+		return;
+	GROW(window->events, window->count, window->capacity);
+	window->events[window->count++] = *event;
 }
 
-static int add_kernel(struct reading *r, struct report_window *window, int64_t shape_id,
+static void add_kernel(struct reading *r, struct report_window *window, int64_t shape_id,
 	struct report_event *event)
 {
 	size_t at = trace_shape(r->trace, shape_id);
 	const struct trace_shape *shape = r->trace->shapes + at;
-	int err;
 
 	if (at == r->trace->shape_count || r->lane_of[shape->lane] == IDMAP_NONE)
-		return 0;
+		return;
 	event->lane = r->lane_of[shape->lane];
-	err = name_kernel(r, shape, &event->name);
-	return err ? err : add_event(r, window, event);
+	name_kernel(r, shape, &event->name);
+	add_event(r, window, event);
 }
 
 /* Columns of the query dispatches: shape, start, duration. */
@@ -173,46 +155,41 @@ static int take_kernel(void *context, const int64_t *row, unsigned nulls)
 	struct report_detail *d = r->detail;
 	struct report_event event = {.start_ns = row[1], .length_ns = row[2]};
 	int64_t end_ns;
-	int err = 0;
 
 	if (nulls & 1u << 1 || event.length_ns < 0 ||
 		__builtin_add_overflow(event.start_ns, event.length_ns, &end_ns))
 		return 0;
-	for (size_t i = 0; i < d->window_count && !err; i++)
+	for (size_t i = 0; i < d->window_count; i++)
 		if (is_within(d->windows + i, event.start_ns, end_ns))
-			err = add_kernel(r, d->windows + i, row[0], &event);
-	return err;
+			add_kernel(r, d->windows + i, row[0], &event);
+	return 0;
 }
 
 /* Adds it on each of its GPUs. */
-static int add_copy(struct reading *r, struct report_window *window, const struct query_rows *rows,
+static void add_copy(struct reading *r, struct report_window *window, const struct query_rows *rows,
 	struct report_event *event)
 {
 	int64_t process_id = query_integer(rows, 0), gpus[2];
 	size_t count = trace_copy_gpus(r->trace, process_id, rows, 3, 4, gpus);
-	int err = 0;
 
-	for (size_t i = 0; i < count && !err; i++) {
+	for (size_t i = 0; i < count; i++) {
 		event->lane = find_lane(r->timeline, process_id, gpus[i]);
 		if (event->lane != IDMAP_NONE)
-			err = add_event(r, window, event);
+			add_event(r, window, event);
 	}
-	return err;
 }
 
 static int read_copies(struct reading *r)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	struct report_detail *d = r->detail;
-	int err = query_ask(r->trace->query, "report_copies", &rows);
+	int err = 0;
 
-	while (!err && (err = query_next(rows)) > 0) {
+	QUERY_EACH (err, r->trace->query, "report_copies", rows) {
 		struct report_event event = {.start_ns = query_integer(rows, 1)};
 		int64_t end_ns = query_integer(rows, 2);
 		const char *direction = query_text(rows, 5);
 		bool is_wanted = false;
 
-		err = 0;
 		if (end_ns < event.start_ns ||
 			__builtin_sub_overflow(end_ns, event.start_ns, &event.length_ns))
 			continue;
@@ -220,10 +197,10 @@ static int read_copies(struct reading *r)
 			is_wanted |= is_within(d->windows + i, event.start_ns, end_ns);
 		if (!is_wanted)
 			continue;
-		err = name_copy(r, direction ? direction : "", &event.name);
-		for (size_t i = 0; i < d->window_count && !err; i++)
+		name_copy(r, direction ? direction : "", &event.name);
+		for (size_t i = 0; i < d->window_count; i++)
 			if (is_within(d->windows + i, event.start_ns, end_ns))
-				err = add_copy(r, d->windows + i, rows, &event);
+				add_copy(r, d->windows + i, rows, &event);
 	}
 	return err;
 }
@@ -294,14 +271,12 @@ static int compare_walls(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Returns the step of that lane with the median length; the number of steps if memory is short. */
+/* Returns the step of that lane with the median length. */
 static size_t find_usual(const struct timeline_lane *lane)
 {
 	size_t first = first_step(lane), count = lane->process->count - first, best = first;
-	CLEANUP(free_p) uint64_t *walls = calloc(count, sizeof(*walls));
+	CLEANUP(free_p) uint64_t *walls = xcalloc(count, sizeof(*walls));
 
-	if (!walls)
-		return lane->process->count;
 	for (size_t i = 0; i < count; i++)
 		walls[i] = lane->rows[first + i].wall_ns;
 	qsort(walls, count, sizeof(*walls), compare_walls);
@@ -374,7 +349,7 @@ int report_detail_read(const struct trace *trace, const struct timeline *timelin
 {
 	CLEANUP(reading_done)
 	struct reading r = {.trace = trace, .timeline = timeline, .detail = ret};
-	int err;
+	int err = 0;
 
 	if (has <= events)
 		ret->windows[ret->window_count++] = (struct report_window){
@@ -383,8 +358,8 @@ int report_detail_read(const struct trace *trace, const struct timeline *timelin
 	for (size_t i = 1; i < ret->window_count && has <= events; i++)
 		ret->windows[i].is_place = true;
 	r.events_max = events / (has <= events || !ret->window_count ? 1 : ret->window_count);
-	err = find_lanes(&r);
-	if (!err && ret->window_count)
+	find_lanes(&r);
+	if (ret->window_count)
 		err = query_fold(trace->query, "dispatches", take_kernel, &r);
 	if (!err && ret->window_count)
 		err = read_copies(&r);

@@ -46,7 +46,7 @@ struct report_detail {
 
 /*
  * @events is the limit for all windows; @has is the number of events, which tells whether all fit.
- * Returns 0, or -errno with the reason in query_error(), except for -ENOMEM.
+ * Returns 0, or -errno with the reason in query_error().
  */
 int report_detail_read(const struct trace *trace, const struct timeline *timeline,
 	const struct collectives *collectives, const struct collectives_report *stragglers,

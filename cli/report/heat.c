@@ -3,10 +3,10 @@
  * The heat map: how long after the first lane each lane came to each collective or, if there are
  * more than the page has room for, to the collectives of a column: mean and maximum.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "cli/base/memory.h"
 #include "cli/output/html.h"
 #include "cli/report/report.h"
 #include "proto/base/cleanup.h"
@@ -31,14 +31,12 @@ static void heat_done(struct heat *heat)
 	free(heat->at);
 }
 
-static int make_room(struct heat *h)
+static void make_room(struct heat *h)
 {
 	const struct collectives *c = h->c;
 	size_t columns;
 
-	h->row_of = calloc(c->lane_count + 1, sizeof(*h->row_of));
-	if (!h->row_of)
-		return -ENOMEM;
+	h->row_of = xcalloc(c->lane_count + 1, sizeof(*h->row_of));
 	for (size_t i = 0; i < c->lane_count; i++)
 		h->row_of[i] = c->lanes[i].count ? (uint32_t)h->rows++ : COLLECTIVES_NONE;
 	columns = h->cells / (h->rows ? h->rows : 1);
@@ -48,11 +46,10 @@ static int make_room(struct heat *h)
 		columns = 1;
 	h->per = h->ranked ? (size_t)((h->ranked + columns - 1) / columns) : 1;
 	h->columns = (size_t)((h->ranked + h->per - 1) / h->per);
-	h->mean = calloc(h->rows * h->columns + 1, sizeof(*h->mean));
-	h->most = calloc(h->rows * h->columns + 1, sizeof(*h->most));
-	h->count = calloc(h->rows * h->columns + 1, sizeof(*h->count));
-	h->at = calloc(h->columns + 1, sizeof(*h->at));
-	return h->mean && h->most && h->count && h->at ? 0 : -ENOMEM;
+	h->mean = xcalloc(h->rows * h->columns + 1, sizeof(*h->mean));
+	h->most = xcalloc(h->rows * h->columns + 1, sizeof(*h->most));
+	h->count = xcalloc(h->rows * h->columns + 1, sizeof(*h->count));
+	h->at = xcalloc(h->columns + 1, sizeof(*h->at));
 }
 
 static void add_operation(struct heat *h, const struct collectives_operation *o, size_t column)
@@ -113,18 +110,16 @@ static uint64_t count_ranked(const struct collectives *c)
 	return count;
 }
 
-int report_put_heat_data(const struct report_file *file, FILE *to)
+void report_put_heat_data(const struct report_file *file, FILE *to)
 {
 	CLEANUP(heat_done)
 	struct heat h = {.c = file->collectives,
 		.cells = REPORT_CELLS_MAX / file->share,
 		.ranked = count_ranked(file->collectives)};
 	const char *comma = "";
-	int r = make_room(&h);
 	char name[48];
 
-	if (r)
-		return r;
+	make_room(&h);
 	fill(&h, file->bins.from_ns);
 	fprintf(to, "\"heat\":{\"columns\":%zu,\"per\":%zu,\"collectives\":%" PRIu64 ",\"rows\":[",
 		h.columns, h.per, h.ranked);
@@ -140,5 +135,4 @@ int report_put_heat_data(const struct report_file *file, FILE *to)
 	put_floats("mean", h.mean, h.rows * h.columns, to);
 	put_floats("most", h.most, h.rows * h.columns, to);
 	fputc('}', to);
-	return 0;
 }

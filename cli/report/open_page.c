@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/message.h"
 #include "proto/base/cleanup.h"
 
@@ -42,7 +43,7 @@ static char *name_browser(void)
 
 	if (!length || strcspn(browsers, " %\t") < length)
 		return NULL;
-	return strndup(browsers, length);
+	return xstrndup(browsers, length);
 }
 
 int open_page(const char *path)

@@ -1,144 +1,133 @@
 // SPDX-License-Identifier: MIT
 /* The first part of a page: whether the record is complete, why the job is slow, and its size. */
-#include <errno.h>
-#include <string.h>
 #include <time.h>
 
 #include "cli/output/html.h"
 #include "cli/report/report.h"
 #include "proto/base/cleanup.h"
 
-static int put_labelled(FILE *to, const char *label, const char *text)
+static void put_labelled(FILE *to, const char *label, const char *text)
 {
-	int r;
 
 	if (!text || !text[0])
-		return 0;
+		return;
 	fprintf(to, "<span><b>%s</b> ", label);
-	r = html_put(to, text);
+	html_put(to, text);
 	fputs("</span> ", to);
-	return r;
 }
 
-static int put_session(const struct summary *s, FILE *to)
+static void put_session(const struct summary *s, FILE *to)
 {
 	time_t start = (time_t)(s->start_realtime_ns / 1000000000);
 	char when[32], took[48];
 	struct tm tm;
-	int r;
 
 	fputs("<p class=meta>", to);
-	r = put_labelled(to, "command", s->command);
-	if (!r)
-		r = put_labelled(to, "host", s->host);
-	if (!r && s->sessions && s->start_realtime_ns > 0 && gmtime_r(&start, &tm) &&
+	put_labelled(to, "command", s->command);
+	put_labelled(to, "host", s->host);
+	if (s->sessions && s->start_realtime_ns > 0 && gmtime_r(&start, &tm) &&
 		strftime(when, sizeof(when), "%F %T UTC", &tm))
-		r = put_labelled(to, "started", when);
+		put_labelled(to, "started", when);
 	snprintf(took, sizeof(took), "%s",
 		s->is_in_use ? "running" : "interrupted: its collector is gone");
 	if (s->wall_ns >= 0)
 		snprintf(took, sizeof(took), "%.3f s", (double)s->wall_ns / 1e9);
-	if (!r && s->sessions)
-		r = put_labelled(to, "took", took);
-	if (!r && s->sessions > 1) {
+	if (s->sessions)
+		put_labelled(to, "took", took);
+	if (s->sessions > 1) {
 		snprintf(took, sizeof(took), "%zu", s->sessions - 1);
-		r = put_labelled(to, "more sessions in this file", took);
+		put_labelled(to, "more sessions in this file", took);
 	}
 	fputs("</p>\n", to);
-	return r;
 }
 
-static int put_banner(FILE *to, const char *class, const char *sign, const char *text)
+static void put_banner(FILE *to, const char *class, const char *sign, const char *text)
 {
-	int r;
 
 	fprintf(to, "<p class=\"banner %s\"><span class=sign aria-hidden=true>%s</span> ", class,
 		sign);
-	r = html_put(to, text);
+	html_put(to, text);
 	fputs("</p>\n", to);
-	return r;
 }
 
-static int put_banners(const struct report_file *f, FILE *to)
+static void put_banners(const struct report_file *f, FILE *to)
 {
 	const struct verdict *v = f->summary->verdict;
 	bool is_live = v->counts.live && f->summary->is_in_use;
-	int r = 0;
 
 	if (v->is_simulated)
-		r = put_banner(to, "simulated", "&#9888;",
+		put_banner(to, "simulated", "&#9888;",
 			"SIMULATED: these times are those of a software GPU, and of no device.");
-	if (!r && is_live)
-		r = put_banner(to, "live", "&#9679;",
+	if (is_live)
+		put_banner(to, "live", "&#9679;",
 			"LIVE: the session is open; the page has what was stored until now.");
-	if (!r && v->is_empty)
-		return put_banner(to, "bad", "&#10007;",
+	if (v->is_empty) {
+		put_banner(to, "bad", "&#10007;",
 			"EMPTY: nothing was dispatched; rtl doctor says why there are no kernels.");
-	if (!r && v->is_unknown)
-		return put_banner(to, "live", "?", v->line);
-	if (!r)
-		r = v->is_complete ? put_banner(to, "good", "&#10003;", v->line)
-				   : put_banner(to, is_live ? "live" : "bad",
-					     is_live ? "&#9679;" : "&#10007;", v->line);
-	if (!r && !v->is_complete && !is_live)
+		return;
+	}
+	if (v->is_unknown) {
+		put_banner(to, "live", "?", v->line);
+		return;
+	}
+	put_banner(to,
+		v->is_complete ? "good"
+		: is_live      ? "live"
+			       : "bad",
+		v->is_complete ? "&#10003;"
+		: is_live      ? "&#9679;"
+			       : "&#10007;",
+		v->line);
+	if (!v->is_complete && !is_live)
 		fputs("<p class=note>What is missing is in no figure below, and looks like idle "
 		      "time."
 		      "</p>\n",
 			to);
-	return r;
 }
 
-static int put_item(FILE *to, const char *text)
+static void put_item(FILE *to, const char *text)
 {
 	fputs("<li>", to);
-	return html_put(to, text);
+	html_put(to, text);
 }
 
 /* A sentence begins with a capital, except if it begins with a name. */
-static int put_sentence(FILE *to, const char *text, bool is_live)
+static void put_sentence(FILE *to, const char *text, bool is_live)
 {
 	bool is_word = text[0] >= 'a' && text[0] <= 'z' && text[1] >= 'a' && text[1] <= 'z';
-	int r;
 
 	if (is_word)
 		fputc(text[0] - 'a' + 'A', to);
-	r = html_put(to, text + is_word);
+	html_put(to, text + is_word);
 	fputs(is_live ? ", so far." : ".", to);
-	return r;
 }
 
-static int put_sample(FILE *to, const struct reason_figures *figures)
+static void put_sample(FILE *to, const struct reason_figures *figures)
 {
 	CLEANUP(free_p) char *sample = render_count((int64_t)figures->sample);
 	CLEANUP(free_p) char *rows = render_count((int64_t)figures->rows);
 
-	if (!sample || !rows)
-		return -ENOMEM;
 	fprintf(to, "<li>the sentence is of %s kernels in the middle; all else here is of all %s",
 		sample, rows);
-	return 0;
 }
 
 /* Prints the reason, then what the verbs derive from the figures. */
-static int put_reason(const struct report_file *f, FILE *to)
+static void put_reason(const struct report_file *f, FILE *to)
 {
 	const struct reason *reason = f->summary->reason;
-	int r;
 
 	fputs("<div class=reason>\n<h2>Why</h2>\n<p>", to);
-	r = put_sentence(to, reason ? reason->text : f->summary->no_reason,
+	put_sentence(to, reason ? reason->text : f->summary->no_reason,
 		f->summary->verdict->counts.live);
 	fputs("</p>\n<ul>", to);
-	if (!r && reason && reason->hint[0])
-		r = put_item(to, reason->hint);
-	if (!r)
-		r = put_item(to, f->reading);
-	if (!r && f->stragglers->ranked)
-		r = put_item(to, f->stragglers->reading);
-	if (!r && reason && reason->figures.sample && reason->figures.sample < reason->figures.rows)
-		r = put_sample(to, &reason->figures);
+	if (reason && reason->hint[0])
+		put_item(to, reason->hint);
+	put_item(to, f->reading);
+	if (f->stragglers->ranked)
+		put_item(to, f->stragglers->reading);
+	if (reason && reason->figures.sample && reason->figures.sample < reason->figures.rows)
+		put_sample(to, &reason->figures);
 	fputs("</ul>\n</div>\n", to);
-	return r;
 }
 
 static void put_card(FILE *to, const char *title, const char *value, const char *unit)
@@ -230,23 +219,17 @@ static void put_cards(const struct report_file *f, FILE *to)
 	fputs("</dl>\n", to);
 }
 
-int report_put_verdict(const struct report_file *file, FILE *to)
+void report_put_verdict(const struct report_file *file, FILE *to)
 {
-	int r;
 
 	fputs("<header>\n<h1>", to);
-	r = html_put(to, file->label);
+	html_put(to, file->label);
 	fputs("</h1>\n", to);
-	if (!r)
-		r = put_session(file->summary, to);
-	if (!r)
-		r = put_banners(file, to);
-	if (!r)
-		r = put_reason(file, to);
-	if (!r)
-		put_cards(file, to);
+	put_session(file->summary, to);
+	put_banners(file, to);
+	put_reason(file, to);
+	put_cards(file, to);
 	fputs("</header>\n", to);
-	return r;
 }
 
 /* ---- tables ---------------------------------------------------------------------------- */
@@ -268,31 +251,27 @@ static const struct table tables[] = {
 	{SUMMARY_LOSS_TABLE, "losses", "Losses"},
 };
 
-static int put_table(const struct summary *s, const struct table *table, size_t at, FILE *to)
+static void put_table(const struct summary *s, const struct table *table, size_t at, FILE *to)
 {
 	size_t rows = summary_table_rows(s, table->which);
-	int r;
 
 	if (!rows)
-		return 0;
+		return;
 	fprintf(to,
 		"<section id=f%zu-%s>\n<h2>%s</h2>\n"
 		"<div class=scroll tabindex=0 role=region aria-label=\"%s\">",
 		at, table->id, table->title, table->title);
-	r = summary_put_table(s, table->which, RENDER_HTML, REPORT_ROWS_MAX, to);
+	summary_put_table(s, table->which, RENDER_HTML, REPORT_ROWS_MAX, to);
 	fputs("</div>\n", to);
 	if (rows > REPORT_ROWS_MAX)
 		fprintf(to, "<p class=note>and %zu more: rtl summary --top 0</p>\n",
 			rows - REPORT_ROWS_MAX);
 	fputs("</section>\n", to);
-	return r;
 }
 
-int report_put_tables(const struct report_file *file, size_t at, FILE *to)
+void report_put_tables(const struct report_file *file, size_t at, FILE *to)
 {
-	int r = 0;
 
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && !r; i++)
-		r = put_table(file->summary, tables + i, at, to);
-	return r;
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+		put_table(file->summary, tables + i, at, to);
 }

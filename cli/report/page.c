@@ -21,25 +21,22 @@ static void put_hashes(bool is_style, FILE *to)
 	}
 }
 
-static int put_title(const struct report_part *parts, size_t count, FILE *to)
+static void put_title(const struct report_part *parts, size_t count, FILE *to)
 {
-	int r = 0;
 
 	fputs("<title>", to);
-	for (size_t i = 0; i < count && !r; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (i)
 			fputs(", ", to);
 		if (parts[i].figures.is_simulated)
 			fputs("SIMULATED ", to);
-		r = html_put(to, parts[i].figures.label);
+		html_put(to, parts[i].figures.label);
 	}
 	fputs(" - rtl report</title>\n", to);
-	return r;
 }
 
-int report_put_head(const struct report_part *parts, size_t count, FILE *to)
+void report_put_head(const struct report_part *parts, size_t count, FILE *to)
 {
-	int r;
 
 	fputs("<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n"
 	      "<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; "
@@ -53,7 +50,7 @@ int report_put_head(const struct report_part *parts, size_t count, FILE *to)
 	      "<meta name=generator content=\"rtl " RTL_VERSION
 	      "\">\n<link rel=icon href=\"data:,\">\n",
 		to);
-	r = put_title(parts, count, to);
+	put_title(parts, count, to);
 	for (const struct report_asset *asset = report_assets; asset->name; asset++) {
 		if (asset->is_notice)
 			fprintf(to, "<!-- %s -->\n", asset->text);
@@ -61,7 +58,6 @@ int report_put_head(const struct report_part *parts, size_t count, FILE *to)
 			fprintf(to, "<style>%s</style>\n", asset->text);
 	}
 	fputs("</head>\n<body>\n<nav aria-label=contents></nav>\n<main>\n", to);
-	return r;
 }
 
 void report_put_scripts(FILE *to)

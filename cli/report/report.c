@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "cli/report/report.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/progress.h"
 #include "cli/database/session/find_session.h"
-#include "cli/output/html.h"
 #include "proto/base/cleanup.h"
 
 /* Readings of one file: summary, time line, collectives, stragglers, detail. */
@@ -67,7 +66,9 @@ static int find_stragglers(struct report_file *f)
 
 	if (!r)
 		r = stragglers_find(waiting, &found);
-	return r ? r : collectives_report_new(f->collectives, &found, &f->stragglers);
+	if (!r)
+		collectives_report_new(f->collectives, &found, &f->stragglers);
+	return r;
 }
 
 /* One reading of the file after another. */
@@ -99,41 +100,31 @@ static int read_file(
 		r = report_detail_read(f->trace, f->timeline, f->collectives, f->stragglers,
 			REPORT_EVENTS_MAX / f->share, count_events(f), &f->detail);
 	progress_set(READINGS, READINGS);
-	if (!r) {
+	if (!r)
 		f->reading = timeline_reading(f->timeline);
-		r = f->reading ? 0 : -ENOMEM;
-	}
 	return r;
 }
 
 int report_file_new(const char *name, const char *label, const struct report_options *options,
 	char error[QUERY_ERROR_BYTES], struct report_file **ret)
 {
-	CLEANUP(report_file_free_p) struct report_file *f = calloc(1, sizeof(*f));
+	CLEANUP(report_file_free_p) struct report_file *f = xcalloc(1, sizeof(*f));
 	int r;
 
 	error[0] = '\0';
-	if (!f) {
-		snprintf(error, QUERY_ERROR_BYTES, "out of memory");
-		return -ENOMEM;
-	}
 	r = find_open(name, error, &f->query);
 	if (r)
 		return r;
 	progress_begin("report");
 	r = read_file(f, options, error);
 	progress_end();
-	if (!r) {
-		if (!label)
-			label = f->summary->name ? f->summary->name : name;
-		f->label = strdup(label);
-		r = f->label ? 0 : -ENOMEM;
-	}
 	if (r && !error[0])
-		snprintf(error, QUERY_ERROR_BYTES, "%s",
-			query_error(f->query)[0] ? query_error(f->query) : "out of memory");
+		snprintf(error, QUERY_ERROR_BYTES, "%s", query_error(f->query));
 	if (r)
 		return r;
+	if (!label)
+		label = f->summary->name ? f->summary->name : name;
+	f->label = xstrdup(label);
 	*ret = TAKE(f);
 	return 0;
 }
@@ -146,22 +137,16 @@ void report_name_lane(const struct timeline_lane *lane, char ret[REPORT_LANE_BYT
 	snprintf(ret, REPORT_LANE_BYTES, "%s, GPU %" PRId64, name, lane->gpu_id);
 }
 
-static int put_file(const struct report_file *f, size_t at, FILE *to)
+static void put_file(const struct report_file *f, size_t at, FILE *to)
 {
-	int r;
 
 	fprintf(to, "<article class=file id=f%zu>\n", at);
-	r = report_put_verdict(f, to);
-	if (!r)
-		r = report_put_breakdown(f, at, to);
-	if (!r)
-		r = report_put_stragglers(f, at, to);
-	if (!r)
-		r = report_put_tables(f, at, to);
-	if (!r)
-		r = report_put_data(f, at, to);
+	report_put_verdict(f, to);
+	report_put_breakdown(f, at, to);
+	report_put_stragglers(f, at, to);
+	report_put_tables(f, at, to);
+	report_put_data(f, at, to);
 	fputs("</article>\n", to);
-	return r;
 }
 
 /* ---- results that are kept ------------------------------------------------------------- */
@@ -198,29 +183,27 @@ static void keep_lanes(const struct timeline *t, struct report_figures *ret)
 	ret->total = t->total;
 }
 
-static int keep_kernels(const struct measure *measure, struct report_figures *ret)
+static void keep_kernels(const struct measure *measure, struct report_figures *ret)
 {
 	for (size_t i = 0; i < measure->kernel_count && i < REPORT_TOP_KERNELS; i++) {
 		struct report_kernel *kernel = ret->kernels_by_time + ret->kernel_count;
 
-		kernel->name = strdup(measure->kernels[i].name);
-		if (!kernel->name)
-			return -ENOMEM;
+		kernel->name = xstrdup(measure->kernels[i].name);
 		kernel->calls = measure->kernels[i].sums.calls;
 		kernel->total_ns = measure->kernels[i].sums.total_ns;
 		ret->kernel_count++;
 	}
-	return 0;
 }
 
-static int keep_figures(struct report_file *f, struct report_figures *ret)
+static void keep_figures(struct report_file *f, struct report_figures *ret)
 {
 	const struct collectives_report *s = f->stragglers;
 	char name[48];
 
 	ret->label = TAKE(f->label);
-	ret->reason = strdup(f->summary->reason ? f->summary->reason->text : f->summary->no_reason);
-	ret->line = strdup(f->summary->verdict->line);
+	ret->reason =
+		xstrdup(f->summary->reason ? f->summary->reason->text : f->summary->no_reason);
+	ret->line = xstrdup(f->summary->verdict->line);
 	ret->is_complete = f->summary->verdict->is_complete;
 	ret->is_unknown = f->summary->verdict->is_unknown;
 	ret->is_simulated = f->summary->verdict->is_simulated;
@@ -231,9 +214,9 @@ static int keep_figures(struct report_file *f, struct report_figures *ret)
 	ret->skew_ns = s->ranked ? s->skew_ns / (int64_t)s->ranked : 0;
 	if (s->straggler != COLLECTIVES_NONE) {
 		collectives_name_lane(f->collectives, s->straggler, name, sizeof(name));
-		ret->straggler = strdup(name);
+		ret->straggler = xstrdup(name);
 	}
-	return ret->line && ret->reason ? keep_kernels(f->summary->measure, ret) : -ENOMEM;
+	keep_kernels(f->summary->measure, ret);
 }
 
 int report_part_make(const char *name, const char *label, const struct report_options *options,
@@ -245,26 +228,19 @@ int report_part_make(const char *name, const char *label, const struct report_op
 
 	if (r)
 		return r;
-	to = open_memstream(&ret->html, &ret->bytes);
-	r = to ? put_file(f, at, to) : -ENOMEM;
-	if (to && fclose(to))
-		r = -ENOMEM;
-	if (!r)
-		r = keep_figures(f, &ret->figures);
-	if (r)
-		snprintf(error, QUERY_ERROR_BYTES, "out of memory");
-	return r;
+	to = xmemstream(&ret->html);
+	put_file(f, at, to);
+	xfclose(to);
+	keep_figures(f, &ret->figures);
+	return 0;
 }
 
-int report_put(const struct report_part *parts, size_t count, FILE *to)
+void report_put(const struct report_part *parts, size_t count, FILE *to)
 {
-	int r = report_put_head(parts, count, to);
-
-	if (!r && count > 1)
-		r = report_put_comparison(parts, count, to);
-	for (size_t i = 0; i < count && !r; i++)
-		fwrite(parts[i].html, 1, parts[i].bytes, to);
-	if (!r)
-		report_put_scripts(to);
-	return r;
+	report_put_head(parts, count, to);
+	if (count > 1)
+		report_put_comparison(parts, count, to);
+	for (size_t i = 0; i < count; i++)
+		fputs(parts[i].html, to);
+	report_put_scripts(to);
 }

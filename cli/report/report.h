@@ -87,22 +87,20 @@ int report_part_make(const char *name, const char *label, const struct report_op
 	size_t at, char error[QUERY_ERROR_BYTES], struct report_part *ret);
 void report_part_done(struct report_part *part);
 
-/* Writes the whole page. Returns 0 or -ENOMEM; a write error remains in the stream. */
-int report_put(const struct report_part *parts, size_t count, FILE *to);
+/* Writes the whole page. */
+void report_put(const struct report_part *parts, size_t count, FILE *to);
 
-/*
- * The pieces of a page, each in its own file; @at is the index of the session. Return 0 or -ENOMEM.
- */
-int report_put_head(const struct report_part *parts, size_t count, FILE *to);
+/* The pieces of a page, each in its own file; @at is the index of the session. */
+void report_put_head(const struct report_part *parts, size_t count, FILE *to);
 void report_put_scripts(FILE *to);
-int report_put_comparison(const struct report_part *parts, size_t count, FILE *to);
-int report_put_verdict(const struct report_file *file, FILE *to);
-int report_put_breakdown(const struct report_file *file, size_t at, FILE *to);
-int report_put_stragglers(const struct report_file *file, size_t at, FILE *to);
-int report_put_tables(const struct report_file *file, size_t at, FILE *to);
+void report_put_comparison(const struct report_part *parts, size_t count, FILE *to);
+void report_put_verdict(const struct report_file *file, FILE *to);
+void report_put_breakdown(const struct report_file *file, size_t at, FILE *to);
+void report_put_stragglers(const struct report_file *file, size_t at, FILE *to);
+void report_put_tables(const struct report_file *file, size_t at, FILE *to);
 /* Write the data of the page's charts as JSON. */
-int report_put_data(const struct report_file *file, size_t at, FILE *to);
-int report_put_heat_data(const struct report_file *file, FILE *to);
+void report_put_data(const struct report_file *file, size_t at, FILE *to);
+void report_put_heat_data(const struct report_file *file, FILE *to);
 
 /* Writes "rank 3, GPU 3". */
 #define REPORT_LANE_BYTES (REPLICA_NAME_BYTES + 32u)

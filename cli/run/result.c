@@ -23,6 +23,7 @@
 #include "cli/run/job/why.h"
 #include "cli/base/color.h"
 #include "cli/base/command.h"
+#include "cli/base/memory.h"
 #include "cli/trace/kernels/kernel_totals.h"
 #include "cli/database/query.h"
 #include "cli/reason/reason.h"
@@ -499,6 +500,22 @@ static void print_line(
 	color_put_verdict(stderr, v->line);
 }
 
+/* What is left to do if memory is short while the record is judged: the job has ended, and its
+ * status counts. */
+static struct {
+	struct run_collector *collector;
+	bool is_closed;
+	int status;
+} unjudged;
+
+static void end_unjudged(void)
+{
+	say("the record cannot be judged: out of memory");
+	if (unjudged.is_closed)
+		(void)run_publish(unjudged.collector); /* it reports its errors itself */
+	_exit(unjudged.status);
+}
+
 int run_verdict(struct run_collector *collector, const struct run_options *options,
 	const struct run_child *child, int status)
 {
@@ -521,11 +538,16 @@ int run_verdict(struct run_collector *collector, const struct run_options *optio
 		run_private_forget(collector);
 	if (outcome == OUTCOME_UNFINISHED)
 		say("collector: %s; the end of the record may be missing", e.why);
+	unjudged.collector = collector;
+	unjudged.is_closed = outcome == OUTCOME_CLOSED;
+	unjudged.status = options->is_strict && status == 0 ? CMD_LOSSY : status;
+	memory_on_failure(end_unjudged);
 	if (read_verdict(&e, outcome == OUTCOME_CLOSED, &verdict, &reason, why) < 0)
 		say("the record cannot be judged: %s", why);
 	if (outcome == OUTCOME_CLOSED && collector->is_private && e.has_log)
 		say_split(&e);
 	is_published = outcome == OUTCOME_CLOSED && run_publish(collector);
+	unjudged.is_closed = false; /* it need not be published again */
 	is_good = verdict && is_published && verdict->is_complete;
 	if (verdict && is_published)
 		run_exports_write(&options->exports, options->is_forced || options->is_aside,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "cli/summary/choice.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/summary/summary.h"
 #include "proto/base/cleanup.h"
 
@@ -50,32 +50,22 @@ static bool is_process_chosen(const struct summary *s, int64_t process_id)
 	return false;
 }
 
-/* 1: it is chosen; 0: it is not; or -ENOMEM. */
-static int is_kernel_chosen(const struct summary_choice *choice,
+static bool is_kernel_chosen(const struct summary_choice *choice,
 	const struct categories *categories, const struct measure_kernel *kernel)
 {
-	const struct category *category;
-
 	if (choice->has_kernels && regexec(&choice->kernels, kernel->name, 0, NULL, 0) != 0 &&
 		regexec(&choice->kernels, kernel->symbol, 0, NULL, 0) != 0)
-		return 0;
-	if (!choice->category)
-		return 1;
-	category = categories_match(categories, kernel->name, kernel->symbol);
-	return category ? !strcmp(category->name, choice->category) : -ENOMEM;
+		return false;
+	return !choice->category ||
+	       !strcmp(categories_match(categories, kernel->name, kernel->symbol)->name,
+		       choice->category);
 }
 
-static int choose_kernels(const struct summary_choice *choice, const struct categories *categories,
+static void choose_kernels(const struct summary_choice *choice, const struct categories *categories,
 	struct measure *m, bool *ret)
 {
-	for (size_t i = 0; i < m->kernel_count; i++) {
-		int r = is_kernel_chosen(choice, categories, m->kernels + i);
-
-		if (r < 0)
-			return r;
-		ret[i] = r;
-	}
-	return 0;
+	for (size_t i = 0; i < m->kernel_count; i++)
+		ret[i] = is_kernel_chosen(choice, categories, m->kernels + i);
 }
 
 /* ---- the sums of what is left --------------------------------------------------------------- */
@@ -108,24 +98,22 @@ static int compare_cells(const void *a, const void *b)
 	return (x->kernel > y->kernel) - (x->kernel < y->kernel);
 }
 
-static int sum_again(struct measure *m, const struct measure_cell **cells, size_t count)
+static void sum_again(struct measure *m, const struct measure_cell **cells, size_t count)
 {
 	CLEANUP(durations_room_done) struct durations_room room = {0};
 	size_t end;
-	int r = 0;
 
 	for (size_t i = 0; i < m->kernel_count; i++)
 		m->kernels[i].sums = (struct measure_sums){0};
 	if (count)
 		qsort(cells, count, sizeof(*cells), compare_cells);
-	for (size_t i = 0; i < count && !r; i = end) {
+	for (size_t i = 0; i < count; i = end) {
 		struct measure_sums *sums = &m->kernels[cells[i]->kernel].sums;
 
 		for (end = i; end < count && cells[end]->kernel == cells[i]->kernel; end++)
 			measure_add(sums, &cells[end]->sums);
-		r = measure_percentiles(cells + i, end - i, &room, &sums->percentiles);
+		measure_percentiles(cells + i, end - i, &room, &sums->percentiles);
 	}
-	return r;
 }
 
 /* ---- order ---------------------------------------------------------------------------------- */
@@ -171,23 +159,16 @@ static int compare_kernels(const void *a, const void *b, void *context)
 }
 
 /* Orders the kernels that have a call, and frees the others. Cells refer to them by position. */
-static int order_kernels(struct measure *m, enum summary_sort by)
+static void order_kernels(struct measure *m, enum summary_sort by)
 {
-	CLEANUP(free_p) uint32_t *order = calloc(m->kernel_count + 1, sizeof(*order));
-	CLEANUP(free_p) uint32_t *place = calloc(m->kernel_count + 1, sizeof(*place));
-	struct measure_kernel *kernels = calloc(m->kernel_count + 1, sizeof(*kernels));
+	CLEANUP(free_p) uint32_t *order = xcalloc(m->kernel_count + 1, sizeof(*order));
+	CLEANUP(free_p) uint32_t *place = xcalloc(m->kernel_count + 1, sizeof(*place));
+	struct measure_kernel *kernels = xcalloc(m->kernel_count + 1, sizeof(*kernels));
 	size_t count = 0;
 
-	if (!order || !place || !kernels) {
-		free(kernels);
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < m->kernel_count; i++) {
-		if (m->kernels[i].sums.calls) {
+	for (uint32_t i = 0; i < m->kernel_count; i++)
+		if (m->kernels[i].sums.calls)
 			order[count++] = i;
-			continue;
-		}
-	}
 	qsort_r(order, count, sizeof(*order), compare_kernels, &(struct order){m, by});
 	for (uint32_t i = 0; i < count; i++) {
 		kernels[i] = m->kernels[order[i]];
@@ -199,23 +180,19 @@ static int order_kernels(struct measure *m, enum summary_sort by)
 	for (size_t i = 0; i < m->cell_count; i++)
 		if (m->cells[i].kernel != MEASURE_NO_KERNEL)
 			m->cells[i].kernel = place[m->cells[i].kernel];
-	return 0;
 }
 
-int summary_choose(const struct summary_choice *choice, const struct categories *categories,
+void summary_choose(const struct summary_choice *choice, const struct categories *categories,
 	struct summary *summary)
 {
 	struct measure *m = summary->measure;
-	CLEANUP(free_p) bool *is_chosen = calloc(m->kernel_count + 1, sizeof(*is_chosen));
+	CLEANUP(free_p) bool *is_chosen = xcalloc(m->kernel_count + 1, sizeof(*is_chosen));
 	CLEANUP(free_p)
-	const struct measure_cell **cells = calloc(m->cell_count + 1, sizeof(*cells));
-	int r = is_chosen && cells ? 0 : -ENOMEM;
+	const struct measure_cell **cells = xcalloc(m->cell_count + 1, sizeof(*cells));
 
-	if (!r)
-		r = choose_kernels(choice, categories, m, is_chosen);
-	if (!r && choice->has_ranks)
+	choose_kernels(choice, categories, m, is_chosen);
+	if (choice->has_ranks)
 		choose_ranks(choice, summary);
-	if (!r)
-		r = sum_again(m, cells, leave_out(choice, is_chosen, summary, cells));
-	return r ? r : order_kernels(m, choice->sort);
+	sum_again(m, cells, leave_out(choice, is_chosen, summary, cells));
+	order_kernels(m, choice->sort);
 }

@@ -38,5 +38,5 @@ bool summary_choice_is_set(const struct summary_choice *choice);
  * Applies @choice to the kernels, cells and ranks of @summary. @categories may be NULL without
  * choice->category. -ENOMEM.
  */
-int summary_choose(const struct summary_choice *choice, const struct categories *categories,
+void summary_choose(const struct summary_choice *choice, const struct categories *categories,
 	struct summary *summary);

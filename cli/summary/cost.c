@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "cli/summary/cost.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/array.h"
 #include "cli/base/escape.h"
 #include "proto/base/cleanup.h"
@@ -23,8 +23,6 @@ int cost_load(struct query *query, struct cost *ret)
 		struct cost_rank *grown = grow_by_one(ret->ranks, ret->count, sizeof(*grown));
 		struct cost_rank *rank;
 
-		if (!grown)
-			return -ENOMEM;
 		ret->ranks = grown;
 		rank = grown + ret->count++;
 		*rank = (struct cost_rank){
@@ -73,11 +71,11 @@ void cost_put(const struct cost *cost, FILE *to)
 {
 	const struct cost_rank *most = find_most(cost);
 	CLEANUP(free_p) char *text = NULL;
-	size_t bytes = 0;
-	FILE *line = cost->count ? open_memstream(&text, &bytes) : NULL;
+	FILE *line;
 
-	if (!line)
+	if (!cost->count)
 		return;
+	line = xmemstream(&text);
 	fprintf(line, "rtl's own thread took %.1f ms of processor time",
 		(double)cost->thread_ns / 1e6);
 	if (cost->dispatched)
@@ -87,8 +85,7 @@ void cost_put(const struct cost *cost, FILE *to)
 			share_pct(most), most->rank);
 	else if (most)
 		fprintf(line, ", %.2f %% of a processor", share_pct(most));
-	if (fclose(line))
-		return;
+	xfclose(line);
 	fputc('\n', to);
 	render_put_reading(to, text, 0);
 }
@@ -105,10 +102,10 @@ json_t *cost_json(const struct cost *cost)
 	if (!cost->count)
 		return json_null();
 	ranks = json_array();
-	for (size_t i = 0; ranks && i < cost->count; i++) {
+	for (size_t i = 0; i < cost->count; i++) {
 		const struct cost_rank *rank = cost->ranks + i;
 
-		(void)json_array_append_new(
+		json_array_append_new(
 			ranks, json_pack("{s:I, s:o, s:I, s:I, s:o, s:o}", "process_id",
 				       (json_int_t)rank->process_id, "rank",
 				       rank->has_rank ? json_integer(rank->rank) : json_null(),

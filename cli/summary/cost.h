@@ -24,7 +24,7 @@ struct cost {
 	uint64_t thread_ns, dispatched; /* sums over the ranks */
 };
 
-/* Returns 0 or -errno; query_error() has the reason unless it is -ENOMEM. */
+/* Returns 0 or -errno; query_error() has the reason. */
 int cost_load(struct query *query, struct cost *ret);
 void cost_done(struct cost *cost);
 

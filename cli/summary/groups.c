@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "cli/summary/groups.h"
+#include "cli/base/memory.h"
 #include "cli/trace/kernels/host_call_key.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/collectives/collectives.h"
 #include "cli/base/array.h"
 #include "proto/base/cleanup.h"
 
@@ -83,28 +82,24 @@ static void name_process(const struct summary_group *group, char *ret, size_t by
 
 /* Finds the index of the group that has @key; adds a copy of @group, named @name, if there is
  * none. */
-static int find_group(struct grouping *g, int64_t key, const struct summary_group *group,
+static void find_group(struct grouping *g, int64_t key, const struct summary_group *group,
 	const char *name, uint32_t *ret)
 {
 	struct summary_groups *groups = g->groups;
 	uint32_t *at = idmap_at(&g->group_of, key);
 
-	if (!at || GROW(groups->at, groups->count, g->capacity))
-		return -ENOMEM;
+	GROW(groups->at, groups->count, g->capacity);
 	if (*at == IDMAP_NONE) {
 		struct summary_group *made = groups->at + groups->count;
 
 		*made = *group;
-		made->name = strdup(name);
-		if (!made->name)
-			return -ENOMEM;
+		made->name = xstrdup(name);
 		*at = (uint32_t)groups->count++;
 	}
 	*ret = *at;
-	return 0;
 }
 
-static int find_group_of(struct grouping *g, const struct measure_cell *cell, uint32_t *ret)
+static void find_group_of(struct grouping *g, const struct measure_cell *cell, uint32_t *ret)
 {
 	struct summary_group group = {0};
 	char name[80], process[40];
@@ -113,12 +108,14 @@ static int find_group_of(struct grouping *g, const struct measure_cell *cell, ui
 	case SUMMARY_BY_RANK:
 		set_process(g, &group, cell->process_id);
 		name_process(&group, name, sizeof(name));
-		return find_group(g, cell->process_id, &group, name, ret);
+		find_group(g, cell->process_id, &group, name, ret);
+		return;
 	case SUMMARY_BY_GPU:
 		group.has_gpu = true;
 		group.gpu_id = cell->gpu_id;
 		snprintf(name, sizeof(name), "GPU %" PRId64, cell->gpu_id);
-		return find_group(g, cell->gpu_id, &group, name, ret);
+		find_group(g, cell->gpu_id, &group, name, ret);
+		return;
 	case SUMMARY_BY_QUEUE:
 		set_process(g, &group, cell->process_id);
 		group.has_queue = group.has_gpu = true;
@@ -126,61 +123,54 @@ static int find_group_of(struct grouping *g, const struct measure_cell *cell, ui
 		group.gpu_id = cell->gpu_id;
 		name_process(&group, process, sizeof(process));
 		snprintf(name, sizeof(name), "%s queue %" PRId64, process, cell->queue_id);
-		return find_group(
-			g, host_call_key(cell->process_id, cell->queue_id), &group, name, ret);
+		find_group(g, host_call_key(cell->process_id, cell->queue_id), &group, name, ret);
+		return;
 	case SUMMARY_BY_MARKER:
-		return find_group(g, cell->marker, &group, g->measure->markers[cell->marker], ret);
+		find_group(g, cell->marker, &group, g->measure->markers[cell->marker], ret);
+		return;
 	default:
 		*ret = g->category_of[cell->kernel];
-		return 0;
+		return;
 	}
 }
 
 /* A linear search is enough: there are some twenty categories and those that the user adds. */
-static int find_categories(struct grouping *g)
+static void find_categories(struct grouping *g)
 {
 	const struct measure *m = g->measure;
 
-	g->category_of = calloc(m->kernel_count + 1, sizeof(*g->category_of));
-	if (!g->category_of)
-		return -ENOMEM;
+	g->category_of = xcalloc(m->kernel_count + 1, sizeof(*g->category_of));
 	for (size_t i = 0; i < m->kernel_count; i++) {
 		const struct category *category = categories_match(
 			g->trace->categories, m->kernels[i].name, m->kernels[i].symbol);
 		struct summary_groups *groups = g->groups;
 		size_t at = 0;
-		int r = category ? 0 : -ENOMEM;
 
-		while (!r && at < groups->count && strcmp(groups->at[at].name, category->name) != 0)
+		while (at < groups->count && strcmp(groups->at[at].name, category->name) != 0)
 			at++;
 		g->category_of[i] = (uint32_t)at;
-		if (!r && at == groups->count)
-			r = find_group(g, (int64_t)at, &(struct summary_group){0}, category->name,
+		if (at == groups->count)
+			find_group(g, (int64_t)at, &(struct summary_group){0}, category->name,
 				g->category_of + i);
-		if (r)
-			return r;
 	}
-	return 0;
 }
 
-static int collect(struct grouping *g)
+static void collect(struct grouping *g)
 {
 	const struct measure *m = g->measure;
-	int r = g->groups->by == SUMMARY_BY_CATEGORY ? find_categories(g) : 0;
 
-	g->members = calloc(m->cell_count + 1, sizeof(*g->members));
-	if (!g->members)
-		return -ENOMEM;
-	for (size_t i = 0; i < m->cell_count && !r; i++) {
+	if (g->groups->by == SUMMARY_BY_CATEGORY)
+		find_categories(g);
+	g->members = xcalloc(m->cell_count + 1, sizeof(*g->members));
+	for (size_t i = 0; i < m->cell_count; i++) {
 		struct member *member = g->members + g->count;
 
 		if (m->cells[i].kernel == MEASURE_NO_KERNEL)
 			continue;
 		member->cell = m->cells + i;
-		r = find_group_of(g, member->cell, &member->group);
+		find_group_of(g, member->cell, &member->group);
 		g->count++;
 	}
-	return r;
 }
 
 /* ---- sums ----------------------------------------------------------------------------------- */
@@ -204,7 +194,7 @@ static int compare_kernels(const void *a, const void *b)
 }
 
 /* Adds the @count cells of one kernel. */
-static int add_kernel(struct grouping *g, struct summary_group *group,
+static void add_kernel(struct grouping *g, struct summary_group *group,
 	const struct measure_cell *const *cells, size_t count)
 {
 	struct summary_group_kernel *kernel = group->kernels + group->kernel_count++;
@@ -213,31 +203,26 @@ static int add_kernel(struct grouping *g, struct summary_group *group,
 	for (size_t i = 0; i < count; i++)
 		measure_add(&kernel->sums, &cells[i]->sums);
 	measure_add(&group->sums, &kernel->sums);
-	return measure_percentiles(cells, count, &g->room, &kernel->sums.percentiles);
+	measure_percentiles(cells, count, &g->room, &kernel->sums.percentiles);
 }
 
 /* Fills in one group from its @count members, which are sorted by kernel. */
-static int fill_group(struct grouping *g, const struct member *members, size_t count)
+static void fill_group(struct grouping *g, const struct member *members, size_t count)
 {
 	struct summary_group *group = g->groups->at + members->group;
-	CLEANUP(free_p) const struct measure_cell **cells = calloc(count, sizeof(void *));
+	CLEANUP(free_p) const struct measure_cell **cells = xcalloc(count, sizeof(void *));
 	size_t end;
-	int r = 0;
 
-	group->kernels = calloc(count, sizeof(*group->kernels));
-	if (!group->kernels || !cells)
-		return -ENOMEM;
+	group->kernels = xcalloc(count, sizeof(*group->kernels));
 	for (size_t i = 0; i < count; i++)
 		cells[i] = members[i].cell;
-	for (size_t i = 0; i < count && !r; i = end) {
+	for (size_t i = 0; i < count; i = end) {
 		for (end = i; end < count && cells[end]->kernel == cells[i]->kernel;)
 			end++;
-		r = add_kernel(g, group, cells + i, end - i);
+		add_kernel(g, group, cells + i, end - i);
 	}
-	if (!r)
-		r = measure_percentiles(cells, count, &g->room, &group->sums.percentiles);
+	measure_percentiles(cells, count, &g->room, &group->sums.percentiles);
 	qsort(group->kernels, group->kernel_count, sizeof(*group->kernels), compare_kernels);
-	return r;
 }
 
 static int compare_numbers(int64_t a, int64_t b)
@@ -264,39 +249,30 @@ static int compare_groups(const void *a, const void *b)
 	return order ? order : compare_numbers(x->gpu_id, y->gpu_id);
 }
 
-static int fill(struct grouping *g)
+static void fill(struct grouping *g)
 {
 	size_t end;
-	int r = 0;
 
 	if (g->count)
 		qsort(g->members, g->count, sizeof(*g->members), compare_members);
-	for (size_t i = 0; i < g->count && !r; i = end) {
+	for (size_t i = 0; i < g->count; i = end) {
 		for (end = i; end < g->count && g->members[end].group == g->members[i].group;)
 			end++;
-		r = fill_group(g, g->members + i, end - i);
+		fill_group(g, g->members + i, end - i);
 	}
 	if (g->groups->count)
 		qsort(g->groups->at, g->groups->count, sizeof(*g->groups->at), compare_groups);
-	return r;
 }
 
-int summary_groups_new(const struct trace *trace, const struct measure *measure, enum summary_by by,
-	struct summary_groups **ret)
+struct summary_groups *summary_groups_new(
+	const struct trace *trace, const struct measure *measure, enum summary_by by)
 {
-	CLEANUP(summary_groups_free_p) struct summary_groups *groups = calloc(1, sizeof(*groups));
+	struct summary_groups *groups = xcalloc(1, sizeof(*groups));
 	CLEANUP(grouping_done)
 	struct grouping g = {.measure = measure, .trace = trace, .groups = groups};
-	int r;
 
-	if (!groups)
-		return -ENOMEM;
 	groups->by = by;
-	r = collect(&g);
-	if (!r)
-		r = fill(&g);
-	if (r)
-		return r;
-	*ret = TAKE(groups);
-	return 0;
+	collect(&g);
+	fill(&g);
+	return groups;
 }

@@ -42,8 +42,8 @@ struct summary_groups {
  * @categories is needed for SUMMARY_BY_CATEGORY only. For SUMMARY_BY_MARKER, @measure must have
  * been made with by_marker. Returns 0 or -errno as query_open() does.
  */
-int summary_groups_new(const struct trace *trace, const struct measure *measure, enum summary_by by,
-	struct summary_groups **ret);
+struct summary_groups *summary_groups_new(
+	const struct trace *trace, const struct measure *measure, enum summary_by by);
 void summary_groups_free_p(struct summary_groups **groups);
 
 /* "rank", "gpu", "queue", "marker", "category". */

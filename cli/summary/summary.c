@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "cli/summary/summary.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/database/session/exit_text.h"
 #include "cli/base/array.h"
 #include "proto/base/cleanup.h"
@@ -79,8 +79,6 @@ static int load_accounts(struct query *query, struct accounts *ret)
 	QUERY_EACH (r, query, "ledger", rows) {
 		struct account *grown = grow_by_one(ret->at, ret->count, sizeof(*grown));
 
-		if (!grown)
-			return -ENOMEM;
 		ret->at = grown;
 		grown[ret->count++] = (struct account){
 			.process_id = query_integer(rows, 0),
@@ -122,8 +120,6 @@ static int add_rank(struct summary *s, const struct query_rows *rows, const stru
 	struct summary_rank *rank;
 	const struct measure_lane *lane;
 
-	if (!grown)
-		return -ENOMEM;
 	s->ranks = grown;
 	rank = grown + s->rank_count;
 	*rank = (struct summary_rank){
@@ -132,11 +128,9 @@ static int add_rank(struct summary *s, const struct query_rows *rows, const stru
 		.has_rank = !query_is_null(rows, P_RANK),
 		.rank = query_integer(rows, P_RANK),
 		.world_size = query_integer(rows, P_WORLD_SIZE),
-		.exe = strdup(query_text(rows, P_EXE) ? query_text(rows, P_EXE) : ""),
+		.exe = xstrdup(query_text(rows, P_EXE) ? query_text(rows, P_EXE) : ""),
 		.note = explain_nothing(rows),
 	};
-	if (!rank->exe)
-		return -ENOMEM;
 	s->rank_count++;
 	if (process && process->replica.replica)
 		replica_name(&process->replica, rank->replica);
@@ -195,23 +189,15 @@ static int load_losses(struct query *query, struct summary *s)
 	int r = 0;
 
 	QUERY_EACH (r, query, "losses", rows) {
-		struct summary_loss *grown = grow_by_one(s->losses, s->loss_count, sizeof(*grown));
-		struct summary_loss loss = {
+		s->losses = grow_by_one(s->losses, s->loss_count, sizeof(*s->losses));
+		s->losses[s->loss_count++] = (struct summary_loss){
 			.process_id = query_integer(rows, 0),
 			.has_rank = !query_is_null(rows, 1),
 			.rank = query_integer(rows, 1),
-			.reason = strdup(query_text(rows, 3) ? query_text(rows, 3) : ""),
+			.reason = xstrdup(query_text(rows, 3) ? query_text(rows, 3) : ""),
 			.has_count = !query_is_null(rows, 4),
 			.count = query_integer(rows, 4),
 		};
-
-		if (grown)
-			s->losses = grown;
-		if (!grown || !loss.reason) {
-			free(loss.reason);
-			return -ENOMEM;
-		}
-		grown[s->loss_count++] = loss;
 	}
 	return r;
 }
@@ -220,7 +206,7 @@ static char *copy_text(const struct query_rows *rows, int column)
 {
 	const char *text = query_text(rows, column);
 
-	return text ? strdup(text) : NULL;
+	return text ? xstrdup(text) : NULL;
 }
 
 static int load_metrics(struct query *query, struct summary *s)
@@ -232,8 +218,6 @@ static int load_metrics(struct query *query, struct summary *s)
 			grow_by_one(s->metrics, s->metric_count, sizeof(*grown));
 		struct summary_metric *metric;
 
-		if (!grown)
-			return -ENOMEM;
 		s->metrics = grown;
 		metric = &grown[s->metric_count];
 		*metric = (struct summary_metric){
@@ -246,8 +230,6 @@ static int load_metrics(struct query *query, struct summary *s)
 			.least = query_real(rows, 5),
 			.most = query_real(rows, 6),
 		};
-		if (!metric->name)
-			return -ENOMEM;
 		s->metric_count++;
 	}
 	return r;
@@ -262,8 +244,6 @@ static int load_copies(struct query *query, struct summary *s)
 			grow_by_one(s->copies, s->copy_count, sizeof(*grown));
 		struct summary_copies *copies;
 
-		if (!grown)
-			return -ENOMEM;
 		s->copies = grown;
 		copies = &grown[s->copy_count++];
 		*copies = (struct summary_copies){
@@ -302,42 +282,35 @@ static int load_session(struct query *query, struct summary *s)
 	return r;
 }
 
-static int add_groups(const struct trace *trace, const struct summary_wishes *w, struct summary *s)
+static void add_groups(const struct trace *trace, const struct summary_wishes *w, struct summary *s)
 {
-	int r = 0;
-
 	s->is_chosen = summary_choice_is_set(&w->choice);
 	if (s->is_chosen || w->choice.sort != SUMMARY_SORT_TOTAL)
-		r = summary_choose(&w->choice, trace->categories, s);
-	if (!r && w->by != SUMMARY_BY_NOTHING)
-		r = summary_groups_new(trace, s->measure, w->by, &s->groups);
-	if (!r && w->categories)
-		r = summary_groups_new(trace, s->measure, SUMMARY_BY_CATEGORY, &s->categories);
-	return r;
+		summary_choose(&w->choice, trace->categories, s);
+	if (w->by != SUMMARY_BY_NOTHING)
+		s->groups = summary_groups_new(trace, s->measure, w->by);
+	if (w->categories)
+		s->categories = summary_groups_new(trace, s->measure, SUMMARY_BY_CATEGORY);
 }
 
 /* A missing reason does not fail the summary: a damaged file may still have usable tables. */
-static int add_reason(const struct trace *trace, struct summary *s)
+static void add_reason(const struct trace *trace, struct summary *s)
 {
 	char error[QUERY_ERROR_BYTES];
-	int r = reason_new(trace, s->verdict, error, &s->reason);
 
-	if (!r || r == -ENOMEM)
-		return r;
+	if (!reason_new(trace, s->verdict, error, &s->reason))
+		return;
 	snprintf(s->no_reason, sizeof(s->no_reason), "unknown (%.*s)",
 		(int)sizeof(s->no_reason) - 16, error[0] ? error : query_error(trace->query));
-	return 0;
 }
 
 int summary_new(
 	const struct trace *trace, const struct summary_wishes *wishes, struct summary **ret)
 {
-	CLEANUP(summary_free_p) struct summary *s = calloc(1, sizeof(*s));
+	CLEANUP(summary_free_p) struct summary *s = xcalloc(1, sizeof(*s));
 	struct query *query = trace->query;
 	int r;
 
-	if (!s)
-		return -ENOMEM;
 	s->is_in_use = query_is_in_use(query);
 	r = measure_new(trace, &wishes->measure, &s->measure);
 	if (!r)
@@ -356,12 +329,11 @@ int summary_new(
 		r = cost_load(query, &s->cost);
 	if (!r)
 		r = summary_load_calls(trace, s);
-	if (!r)
-		r = add_groups(trace, wishes, s);
-	if (!r && wishes->reason)
-		r = add_reason(trace, s);
 	if (r)
 		return r;
+	add_groups(trace, wishes, s);
+	if (wishes->reason)
+		add_reason(trace, s);
 	*ret = TAKE(s);
 	return 0;
 }

@@ -128,9 +128,8 @@ int summary_load_calls(const struct trace *trace, struct summary *s);
 void summary_free_p(struct summary **summary);
 
 size_t summary_table_rows(const struct summary *summary, enum summary_table which);
-/* Writes the first @rows rows (0: all) of one table without a title. Returns 0 or -ENOMEM. */
-int summary_put_table(const struct summary *summary, enum summary_table which,
+/* Writes the first @rows rows (0: all) of one table without a title. */
+void summary_put_table(const struct summary *summary, enum summary_table which,
 	enum render_format format, uint64_t rows, FILE *to);
 
-/* Returns 0 or -ENOMEM. */
-int summary_show(const struct summary *summary, const struct summary_options *options, FILE *to);
+void summary_show(const struct summary *summary, const struct summary_options *options, FILE *to);

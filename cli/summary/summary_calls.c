@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Sums collectives by operation, datatype and size of the communicator. */
+#include "cli/base/memory.h"
 #include "cli/trace/kernels/host_call_key.h"
 #include "cli/summary/summary.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,7 +48,7 @@ static bool is_of(const struct groups *groups, size_t at, int64_t api_id, const 
 
 /* A linear search is enough: there are few sums, and the next call usually belongs to the last
  * one. */
-static int find(struct groups *groups, const struct query_rows *rows, size_t *ret)
+static void find(struct groups *groups, const struct query_rows *rows, size_t *ret)
 {
 	struct summary *s = groups->summary;
 	int64_t api_id = measure_api_of(s->measure, query_integer(rows, 0));
@@ -60,52 +60,46 @@ static int find(struct groups *groups, const struct query_rows *rows, size_t *re
 	*ret = groups->last;
 	if (groups->last < groups->count &&
 		is_of(groups, groups->last, api_id, sums.datatype, ranks))
-		return 0;
+		return;
 	for (*ret = 0; *ret < groups->count; ++*ret)
 		if (is_of(groups, *ret, api_id, sums.datatype, ranks))
-			return 0;
-	if (GROW(groups->at, groups->count, groups->capacity) ||
-		GROW(s->collectives, s->collective_count, groups->sums_capacity))
-		return -ENOMEM;
+			return;
+	GROW(groups->at, groups->count, groups->capacity);
+	GROW(s->collectives, s->collective_count, groups->sums_capacity);
 	groups->at[groups->count++] = (struct group){.api_id = api_id};
 	s->collectives[s->collective_count++] = sums;
-	return 0;
 }
 
-/* Adds one to @count if @id is new in @seen. Returns 0 or -ENOMEM. */
-static int count_once(struct idmap *seen, int64_t id, uint64_t *count)
+/* Adds one to @count if @id is new in @seen. */
+static void count_once(struct idmap *seen, int64_t id, uint64_t *count)
 {
 	uint32_t *at = idmap_at(seen, id);
 
-	if (!at)
-		return -ENOMEM;
 	*count += *at == IDMAP_NONE;
 	*at = 0;
-	return 0;
 }
 
-static int add(struct groups *groups, const struct query_rows *rows)
+static void add(struct groups *groups, const struct query_rows *rows)
 {
 	struct summary_collective *sums;
 	uint32_t captured = graph_replays_captured(&groups->graphs, query_integer(rows, 0));
 	uint64_t times = captured == GRAPH_NONE ? 1 : groups->replays[captured];
 	struct group *group;
 	size_t at;
-	/* A captured call moves data only when its graph is replayed. */
-	int r = times ? find(groups, rows, &at) : 0;
 
-	if (r || !times)
-		return r;
+	/* A captured call moves data only when its graph is replayed. */
+	if (!times)
+		return;
+	find(groups, rows, &at);
 	groups->last = at;
 	sums = groups->summary->collectives + at;
 	group = groups->at + at;
 	sums->calls += times;
 	sums->bytes += times * (uint64_t)query_integer(rows, 4);
 	if (!query_is_null(rows, 2))
-		r = count_once(&group->comms, query_integer(rows, 2), &sums->communicators);
-	return r ? r
-		 : count_once(&group->processes, query_integer(rows, 0) >> HOST_CALL_PROCESS_SHIFT,
-			   &sums->processes);
+		count_once(&group->comms, query_integer(rows, 2), &sums->communicators);
+	count_once(&group->processes, query_integer(rows, 0) >> HOST_CALL_PROCESS_SHIFT,
+		&sums->processes);
 }
 
 static int compare(const void *a, const void *b)
@@ -136,18 +130,15 @@ static void name_groups(struct groups *groups)
 
 static int load_collectives(const struct trace *trace, struct summary *s)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	CLEANUP(groups_done) struct groups groups = {.summary = s};
 	int r = graph_replays_load(trace, false, &groups.graphs);
 
-	if (!r) {
-		groups.replays = calloc(groups.graphs.call_count + 1, sizeof(*groups.replays));
-		r = groups.replays ? query_ask(trace->query, "collectives", &rows) : -ENOMEM;
-	}
-	if (!r)
-		r = graph_replays_count(&groups.graphs, groups.replays);
-	while (!r && (r = query_next(rows)) > 0)
-		r = add(&groups, rows);
+	if (r)
+		return r;
+	groups.replays = xcalloc(groups.graphs.call_count + 1, sizeof(*groups.replays));
+	graph_replays_count(&groups.graphs, groups.replays);
+	QUERY_EACH (r, trace->query, "collectives", rows)
+		add(&groups, rows);
 	if (!r)
 		name_groups(&groups);
 	return r;

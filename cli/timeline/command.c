@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "cli/base/command.h"
@@ -151,7 +150,6 @@ int cmd_timeline(int argc, char **argv)
 		return CMD_BAD_INPUT;
 	}
 	o.show.width = render_terminal_width(STDOUT_FILENO, 200);
-	if (timeline_show(timeline, &o.what, &o.show, stdout))
-		return verb_fail(query, NULL);
+	timeline_show(timeline, &o.what, &o.show, stdout);
 	return verb_check(&o.verb, timeline->verdict);
 }

@@ -3,8 +3,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Percent of the time. A part that takes less is not what makes a step long. */
 #define READING_PCT_MIN	  5.0

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "cli/timeline/host_calls.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/array.h"
 #include "proto/base/cleanup.h"
 
@@ -36,16 +36,12 @@ static int load_calls(struct timeline_host *host)
 
 	QUERY_EACH (r, host->trace->query, "timeline_collectives", rows) {
 		enum breakdown_stream stream = timeline_stream_of(query_text(rows, 1));
-		struct timeline_call *grown;
-
 		/* A call without a row counts as communication anyway. */
 		if (stream == BREAKDOWN_COMMUNICATION)
 			continue;
-		grown = grow_by_one(host->calls, host->call_count, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		host->calls = grown;
-		grown[host->call_count++] = (struct timeline_call){query_integer(rows, 0), stream};
+		host->calls = grow_by_one(host->calls, host->call_count, sizeof(*host->calls));
+		host->calls[host->call_count++] =
+			(struct timeline_call){query_integer(rows, 0), stream};
 	}
 	return r;
 }
@@ -66,46 +62,37 @@ enum breakdown_stream timeline_host_stream(
 
 /* Adds the part of a wait that no earlier wait covers. Waits may be nested, or of several threads
  * at once. */
-static int add_wait(struct timeline_waits *waits, int64_t start, int64_t end, bool is_peer)
+static void add_wait(struct timeline_waits *waits, int64_t start, int64_t end, bool is_peer)
 {
 	struct breakdown_wait *last = waits->count ? waits->at + waits->count - 1 : NULL;
-	struct breakdown_wait *grown;
 
 	if (last && start < last->end_ns)
 		start = last->end_ns;
 	if (end <= start)
-		return 0;
+		return;
 	if (last && last->end_ns == start && last->is_peer == is_peer) {
 		last->end_ns = end;
-		return 0;
+		return;
 	}
-	grown = grow_by_one(waits->at, waits->count, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	waits->at = grown;
-	grown[waits->count++] = (struct breakdown_wait){start, end, is_peer};
-	return 0;
+	waits->at = grow_by_one(waits->at, waits->count, sizeof(*waits->at));
+	waits->at[waits->count++] = (struct breakdown_wait){start, end, is_peer};
 }
 
 static int load_waits(struct timeline_host *host)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	const struct trace *trace = host->trace;
 	const struct trace_process *process = NULL;
-	int r = query_ask(trace->query, "timeline_waits", &rows);
+	int r = 0;
 
-	host->waits = calloc(trace->process_count + 1, sizeof(*host->waits));
-	if (!host->waits)
-		return -ENOMEM;
-	while (!r && (r = query_next(rows)) > 0) {
+	host->waits = xcalloc(trace->process_count + 1, sizeof(*host->waits));
+	QUERY_EACH (r, trace->query, "timeline_waits", rows) {
 		int64_t id = query_integer(rows, 0);
 
 		if (!process || process->id != id)
 			process = trace_process(trace, id);
-		r = process ? add_wait(host->waits + (process - trace->processes),
-				      query_integer(rows, 1), query_integer(rows, 2),
-				      query_integer(rows, 3))
-			    : 0;
+		if (process)
+			add_wait(host->waits + (process - trace->processes), query_integer(rows, 1),
+				query_integer(rows, 2), query_integer(rows, 3));
 	}
 	return r;
 }

@@ -10,17 +10,16 @@
 
 #include "cli/timeline/timeline.h"
 
-/* Returns 0 or -ENOMEM. */
-int timeline_show_json(
+void timeline_show_json(
 	const struct timeline *timeline, const struct timeline_options *options, FILE *to);
 
 /* Adds total_ms, per_stream_ms, overlap_ms, utilization and the ratios of a row. Returns nonzero if
  * out of memory. */
-int timeline_put_aorta(json_t *to, const struct breakdown_row *row);
+void timeline_put_aorta(json_t *to, const struct breakdown_row *row);
 /*
  * Adds active_segments of step @which of @lane (the number of steps: outside of all steps); @row is
  * its row. *@at is the index where its segments begin, and is moved on to those of the next step.
  * Returns nonzero if out of memory.
  */
-int timeline_put_segments(json_t *to, const struct timeline_lane *lane, size_t which,
+void timeline_put_segments(json_t *to, const struct timeline_lane *lane, size_t which,
 	const struct breakdown_row *row, size_t *at);

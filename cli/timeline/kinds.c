@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/timeline/kinds.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "proto/base/cleanup.h"
@@ -49,19 +48,17 @@ static double launches(const struct step_kind *kind)
 	return kind->steps ? (double)kind->launches / (double)kind->steps : 0;
 }
 
-int timeline_put_kinds(const struct timeline *timeline, const struct timeline_options *options,
+void timeline_put_kinds(const struct timeline *timeline, const struct timeline_options *options,
 	const struct timeline_show *show, FILE *to)
 {
-	CLEANUP(render_free_p) struct render *render = NULL;
+	CLEANUP(render_free_p)
+	struct render *render = render_new(to, show->format, columns, COLUMNS);
 	struct kind_sum sums[STEP_KINDS_MAX];
-	int r = render_new(to, show->format, columns, COLUMNS, &render);
 
-	if (r)
-		return r;
 	sum_kinds(timeline, options, sums);
 	render_set_width(render, show->width);
 	render_tell_simulated(render, timeline->verdict->is_simulated);
-	for (size_t i = 0; i < timeline->kinds->count && !r; i++) {
+	for (size_t i = 0; i < timeline->kinds->count; i++) {
 		const struct step_kind *kind = timeline->kinds->at + i;
 		const struct breakdown_row *row = &sums[i].row;
 		char letter[2] = {step_kinds_letter(i), '\0'};
@@ -78,10 +75,9 @@ int timeline_put_kinds(const struct timeline *timeline, const struct timeline_op
 			render_real(percent(breakdown_idle_ns(row), row->wall_ns))};
 
 		if (sums[i].steps)
-			r = render_row(render, values);
+			render_row(render, values);
 	}
 	render_finish(render);
-	return r;
 }
 
 json_t *timeline_kinds_json(const struct timeline *timeline, const struct timeline_options *options)

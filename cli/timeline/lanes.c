@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/array.h"
 #include "cli/trace/sort_buffer.h"
 #include "cli/timeline/host_calls.h"
@@ -119,7 +120,7 @@ static bool is_asked(const struct timeline_options *o, const struct timeline_lan
 	       (!o->gpus.count || is_in(&o->gpus, lane->gpu_id));
 }
 
-static int add_lane(struct pass *pass, int64_t process_id, int64_t gpu_id)
+static void add_lane(struct pass *pass, int64_t process_id, int64_t gpu_id)
 {
 	struct timeline *t = pass->timeline;
 	const struct trace_process *process = trace_process(pass->trace, process_id);
@@ -135,25 +136,20 @@ static int add_lane(struct pass *pass, int64_t process_id, int64_t gpu_id)
 	/* A process without any timed event has no time line. */
 	if (is_lane(t, at, process_id, gpu_id) || !is_asked(pass->options, &lane) ||
 		!lane.process || !lane.process->has_events)
-		return 0;
+		return;
 	grown = grow_by_one(t->lanes, t->lane_count, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
 	t->lanes = grown;
 	memmove(grown + at + 1, grown + at, (t->lane_count - at) * sizeof(*grown));
 	grown[at] = lane;
 	t->lane_count++;
-	return 0;
 }
 
-static int load_lanes(struct pass *pass)
+static void load_lanes(struct pass *pass)
 {
 	const struct trace *trace = pass->trace;
-	int r = 0;
 
-	for (size_t i = 0; i < trace->lane_count && !r; i++)
-		r = add_lane(pass, trace->lanes[i].process_id, trace->lanes[i].gpu_id);
-	return r;
+	for (size_t i = 0; i < trace->lane_count; i++)
+		add_lane(pass, trace->lanes[i].process_id, trace->lanes[i].gpu_id);
 }
 
 static int load_copy_lanes(struct pass *pass)
@@ -168,18 +164,16 @@ static int load_copy_lanes(struct pass *pass)
 		t->untimed_copies +=
 			(uint64_t)query_integer(rows, 3) - (uint64_t)query_integer(rows, 4);
 		for (size_t i = 0; i < count && query_integer(rows, 4) && !r; i++)
-			r = add_lane(pass, process_id, gpus[i]);
+			add_lane(pass, process_id, gpus[i]);
 	}
 	return r;
 }
 
-static int set_shapes(struct pass *pass)
+static void set_shapes(struct pass *pass)
 {
 	const struct trace *trace = pass->trace;
 
-	pass->shapes = calloc(trace->shape_count + 1, sizeof(*pass->shapes));
-	if (!pass->shapes)
-		return -ENOMEM;
+	pass->shapes = xcalloc(trace->shape_count + 1, sizeof(*pass->shapes));
 	for (size_t i = 0; i < trace->shape_count; i++) {
 		const struct trace_shape *from = trace->shapes + i;
 		size_t lane = find_lane(pass->timeline, from->process_id, from->gpu_id);
@@ -194,7 +188,6 @@ static int set_shapes(struct pass *pass)
 					  : timeline_stream_of(from->category->collective),
 		};
 	}
-	return 0;
 }
 
 /* ---- one lane ------------------------------------------------------------------------------ */
@@ -214,11 +207,9 @@ static int take_segment(
 	if (t->segment_count == TIMELINE_SEGMENTS_MAX)
 		return -E2BIG;
 	if (!(lane->segment_count & (lane->segment_count - 1))) {
-		struct timeline_segment *grown = reallocarray(lane->segments,
+		struct timeline_segment *grown = xreallocarray(lane->segments,
 			lane->segment_count ? lane->segment_count * 2 : 1, sizeof(*grown));
 
-		if (!grown)
-			return -ENOMEM;
 		lane->segments = grown;
 	}
 	lane->segments[lane->segment_count++] = (struct timeline_segment){at, *segment};
@@ -309,14 +300,10 @@ static int make_tracks(struct pass *pass, char error[QUERY_ERROR_BYTES])
 		if (r)
 			return r;
 	}
-	pass->tracks = calloc(t->lane_count + 1, sizeof(*pass->tracks));
-	if (!pass->tracks)
-		return -ENOMEM;
+	pass->tracks = xcalloc(t->lane_count + 1, sizeof(*pass->tracks));
 	for (size_t i = 0; i < t->lane_count; i++) {
 		t->lanes[i].rows =
-			calloc(t->lanes[i].process->count + 1, sizeof(*t->lanes[i].rows));
-		if (!t->lanes[i].rows)
-			return -ENOMEM;
+			xcalloc(t->lanes[i].process->count + 1, sizeof(*t->lanes[i].rows));
 	}
 	return 0;
 }
@@ -439,11 +426,9 @@ static int open_copies(struct pass *pass, bool is_sorted)
 	for (size_t i = 0; i < pass->copies_count; i++)
 		query_rows_free_p(&pass->copies[i].rows);
 	if (!pass->copies)
-		pass->copies = calloc(t->lane_count + 1, sizeof(*pass->copies));
+		pass->copies = xcalloc(t->lane_count + 1, sizeof(*pass->copies));
 	if (!pass->copies_of)
-		pass->copies_of = calloc(t->lane_count + 1, sizeof(*pass->copies_of));
-	if (!pass->copies || !pass->copies_of)
-		return -ENOMEM;
+		pass->copies_of = xcalloc(t->lane_count + 1, sizeof(*pass->copies_of));
 	pass->copies_count = 0;
 	for (size_t i = 0; i < t->lane_count && !r; i++) {
 		struct copies *copies = pass->copies + pass->copies_count;
@@ -537,11 +522,11 @@ int timeline_pass(const struct trace *trace, struct timeline *timeline,
 	int r = timeline_host_load(trace, &pass.host);
 
 	if (!r)
-		r = load_lanes(&pass);
+		load_lanes(&pass);
 	if (!r)
 		r = load_copy_lanes(&pass);
 	if (!r)
-		r = set_shapes(&pass);
+		set_shapes(&pass);
 	if (!r)
 		r = make_tracks(&pass, error);
 	if (!r)

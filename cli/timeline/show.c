@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "cli/timeline/timeline.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/color.h"
 #include "cli/base/wrapping.h"
 #include "cli/timeline/json.h"
@@ -89,41 +89,35 @@ static void fill_row(const struct timeline *t, const struct line *line, bool is_
 	*ret++ = render_text(cause);
 }
 
-static int put_lines(const struct timeline *t, const struct line *lines, size_t count,
+static void put_lines(const struct timeline *t, const struct line *lines, size_t count,
 	bool is_total, const struct timeline_show *show, FILE *to)
 {
 	CLEANUP(render_free_p) struct render *render = NULL;
 	struct render_column columns[COLUMNS + 1] = {{NULL, "PROC", RENDER_ID}};
 	struct render_value values[COLUMNS + 1];
 	char cause[64];
-	int r;
 
 	memcpy(columns + 1, is_total ? total_columns : step_columns, sizeof(total_columns));
 	if (!t->has_ambiguous_ranks)
 		columns[0].title = NULL;
-	r = render_new(to, show->format, columns, COLUMNS + 1, &render);
-	if (r)
-		return r;
+	render = render_new(to, show->format, columns, COLUMNS + 1);
 	render_set_width(render, show->width);
 	render_explain(render, TIMELINE_TITLES);
-	for (size_t i = 0; i < count && !r; i++) {
+	for (size_t i = 0; i < count; i++) {
 		values[0] = render_integer(lines[i].lane->process_id);
 		fill_row(t, lines + i, is_total, cause, values + 1);
-		r = render_row(render, values);
+		render_row(render, values);
 	}
 	render_finish(render);
-	return r;
 }
 
-static int collect(const struct timeline *t, const struct timeline_options *o, struct lines *ret)
+static void collect(const struct timeline *t, const struct timeline_options *o, struct lines *ret)
 {
 	size_t room = 0;
 
 	for (size_t i = 0; i < t->lane_count; i++)
 		room += t->lanes[i].process->count + 1;
-	ret->at = calloc(room + 1, sizeof(*ret->at));
-	if (!ret->at)
-		return -ENOMEM;
+	ret->at = xcalloc(room + 1, sizeof(*ret->at));
 	for (size_t i = 0; i < t->lane_count; i++) {
 		const struct timeline_lane *lane = t->lanes + i;
 
@@ -135,7 +129,6 @@ static int collect(const struct timeline *t, const struct timeline_options *o, s
 			ret->at[ret->count++] = (struct line){
 				.lane = lane, .step = lane->process->count, .row = &lane->outside};
 	}
-	return 0;
 }
 
 /* The time of a row as a table shows it: steps whose tables look the same are the same. */
@@ -167,16 +160,14 @@ static void drop_outside(struct lines *lines)
 	lines->count = kept;
 }
 
-int timeline_put_ranks(const struct timeline *t, const struct timeline_show *show, FILE *to)
+void timeline_put_ranks(const struct timeline *t, const struct timeline_show *show, FILE *to)
 {
 	CLEANUP(lines_done) struct lines lines = {0};
 
-	lines.at = calloc(t->lane_count + 1, sizeof(*lines.at));
-	if (!lines.at)
-		return -ENOMEM;
+	lines.at = xcalloc(t->lane_count + 1, sizeof(*lines.at));
 	for (size_t i = 0; i < t->lane_count; i++)
 		lines.at[i] = (struct line){.lane = t->lanes + i, .row = &t->lanes[i].total};
-	return put_lines(t, lines.at, t->lane_count, true, show, to);
+	put_lines(t, lines.at, t->lane_count, true, show, to);
 }
 
 /* Numbers of steps as "1-7,9", so many that the column stays narrow. */
@@ -247,12 +238,9 @@ static char *figures_of(const struct timeline *t, const struct line *line)
 {
 	struct render_value values[COLUMNS];
 	char cause[64], *text = NULL;
-	size_t bytes;
-	FILE *to = open_memstream(&text, &bytes);
+	FILE *to = xmemstream(&text);
 	bool is_whole = to != NULL;
 
-	if (!to)
-		return NULL;
 	fill_row(t, line, false, cause, values);
 	for (size_t i = 3; i < COLUMNS; i++) {
 		CLEANUP(free_p) char *cell = render_cell(step_columns[i].kind, values + i);
@@ -276,54 +264,48 @@ static size_t find_equal(const struct longest *l, const struct line *line, const
 }
 
 /* Takes a step. Sets *@ret_full instead if it needs a row beyond @rows. */
-static int add_step(const struct timeline *t, const struct line *line, size_t rows,
+static void add_step(const struct timeline *t, const struct line *line, size_t rows,
 	struct longest *l, bool *ret_full)
 {
 	int64_t number = line->lane->process->at[line->step].number;
 	CLEANUP(free_p) char *figures = figures_of(t, line);
 	size_t at;
 
-	if (!figures)
-		return -ENOMEM;
 	at = find_equal(l, line, figures);
 	*ret_full = at == rows;
 	if (*ret_full)
-		return 0;
+		return;
 	l->steps++;
 	if (at < l->count) {
 		ranges_add(l->ranges + at, number);
-		return 0;
+		return;
 	}
 	l->rows[at] = *line;
 	l->ranges[at] = (struct ranges){.from = number, .to = number, .count = 1};
 	l->figures[at] = TAKE(figures);
 	l->count++;
-	return 0;
 }
 
 /* Sorts @lines. A step that is equal to a row further up comes directly behind the steps of its
  * lane and time, so the first one that differs in these ends the search. */
-static int find_longest(
+static void find_longest(
 	const struct timeline *t, struct lines *lines, uint64_t rows, struct longest *ret)
 {
 	size_t room = rows < lines->count ? (size_t)rows : lines->count;
 	bool is_full = false;
-	int r = 0;
 
-	ret->rows = calloc(room + 1, sizeof(*ret->rows));
-	ret->ranges = calloc(room + 1, sizeof(*ret->ranges));
-	ret->figures = calloc(room + 1, sizeof(*ret->figures));
-	if (!ret->rows || !ret->ranges || !ret->figures)
-		return -ENOMEM;
+	ret->rows = xcalloc(room + 1, sizeof(*ret->rows));
+	ret->ranges = xcalloc(room + 1, sizeof(*ret->ranges));
+	ret->figures = xcalloc(room + 1, sizeof(*ret->figures));
 	if (!room)
-		return 0;
+		return;
 	qsort(lines->at, lines->count, sizeof(*lines->at), compare_walls);
-	for (size_t i = 0; !r && i < lines->count; i++) {
+	for (size_t i = 0; i < lines->count; i++) {
 		const struct line *line = lines->at + i, *last = ret->rows + ret->count - 1;
 
 		if (is_full && (line->lane != last->lane || shown_us(line) != shown_us(last)))
 			break;
-		r = add_step(t, line, room, ret, &is_full);
+		add_step(t, line, room, ret, &is_full);
 		is_full = is_full || ret->count == room;
 	}
 	for (size_t i = 0; i < ret->count; i++) {
@@ -331,45 +313,41 @@ static int find_longest(
 		if (ret->ranges[i].count > 1)
 			ret->rows[i].steps = ret->ranges[i].text;
 	}
-	return r;
 }
 
-int timeline_put_longest(const struct timeline *t, const struct timeline_options *o,
+void timeline_put_longest(const struct timeline *t, const struct timeline_options *o,
 	const struct timeline_show *show, FILE *to)
 {
 	CLEANUP(lines_done) struct lines lines = {0};
 	CLEANUP(longest_done) struct longest longest = {0};
-	int r = collect(t, o, &lines);
 
-	if (r)
-		return r;
+	collect(t, o, &lines);
 	drop_outside(&lines);
-	r = find_longest(t, &lines, show->rows, &longest);
-	return r ? r : put_lines(t, longest.rows, longest.count, false, show, to);
+	find_longest(t, &lines, show->rows, &longest);
+	put_lines(t, longest.rows, longest.count, false, show, to);
 }
 
 /* Writes all steps in order, or only the longest. */
-static int put_steps(const struct timeline *t, const struct timeline_options *o,
+static void put_steps(const struct timeline *t, const struct timeline_options *o,
 	const struct timeline_show *show, FILE *to)
 {
 	CLEANUP(lines_done) struct lines lines = {0};
 	CLEANUP(longest_done) struct longest longest = {0};
-	int r = collect(t, o, &lines);
 
-	if (r || !lines.count)
-		return r;
+	collect(t, o, &lines);
+	if (!lines.count)
+		return;
 	if (show->rows && show->rows < lines.count) {
 		drop_outside(&lines);
-		r = find_longest(t, &lines, show->rows, &longest);
-		if (r)
-			return r;
+		find_longest(t, &lines, show->rows, &longest);
 		fprintf(to, "\nLONGEST STEPS%s: %zu of %zu%s; --top 0 shows all\n",
 			t->verdict->is_simulated ? " (SIMULATED)" : "", longest.steps, lines.count,
 			longest.steps > longest.count ? ", equal ones in one row" : "");
-		return put_lines(t, longest.rows, longest.count, false, show, to);
+		put_lines(t, longest.rows, longest.count, false, show, to);
+		return;
 	}
 	fprintf(to, "\nSTEPS%s\n", t->verdict->is_simulated ? " (SIMULATED)" : "");
-	return put_lines(t, lines.at, lines.count, false, show, to);
+	put_lines(t, lines.at, lines.count, false, show, to);
 }
 
 static void put_notes(const struct timeline *t, FILE *to)
@@ -407,39 +385,33 @@ static void put_nothing(const struct timeline *t, FILE *to)
 		fputs("no kernel or copy has a time\n", to);
 }
 
-static int show_text(const struct timeline *t, const struct timeline_options *o,
+static void show_text(const struct timeline *t, const struct timeline_options *o,
 	const struct timeline_show *show, FILE *to)
 {
 	CLEANUP(free_p) char *reading = NULL;
 	size_t shown = 0;
-	int r;
 
 	put_notes(t, to);
 	for (size_t i = 0; i < t->lane_count; i++)
 		shown += t->lanes[i].shown + timeline_shows_outside(o, t->lanes + i);
 	if (!shown) {
 		put_nothing(t, to);
-		return 0;
+		return;
 	}
 	fprintf(to, "\nRANKS%s\n", t->verdict->is_simulated ? " (SIMULATED)" : "");
-	r = timeline_put_ranks(t, show, to);
-	if (!r && t->kinds && !t->kinds->count)
+	timeline_put_ranks(t, show, to);
+	if (t->kinds && !t->kinds->count)
 		fputs("\nno kinds of steps: there are no steps, or more than can be sorted\n", to);
-	if (!r && t->kinds && t->kinds->count) {
+	if (t->kinds && t->kinds->count) {
 		fprintf(to, "\nKINDS OF STEPS%s\n", t->verdict->is_simulated ? " (SIMULATED)" : "");
-		r = timeline_put_kinds(t, o, show, to);
+		timeline_put_kinds(t, o, show, to);
 	}
 	/* If each lane has one step only, the totals say the same. */
-	if (!r && !t->kinds && (t->steps->source != STEPS_WHOLE || o->has_step))
-		r = put_steps(t, o, show, to);
-	if (r)
-		return r;
+	if (!t->kinds && (t->steps->source != STEPS_WHOLE || o->has_step))
+		put_steps(t, o, show, to);
 	reading = timeline_reading(t);
-	if (!reading)
-		return -ENOMEM;
 	fputc('\n', to);
 	render_put_reading(to, reading, 0);
-	return 0;
 }
 
 /* ---- CSV ----------------------------------------------------------------------------------- */
@@ -515,34 +487,35 @@ static void fill_csv(
 	*ret++ = render_integer(t->verdict->is_simulated);
 }
 
-static int show_csv(const struct timeline *t, const struct timeline_options *o, FILE *to)
+static void show_csv(const struct timeline *t, const struct timeline_options *o, FILE *to)
 {
 	CLEANUP(render_free_p) struct render *render = NULL;
 	CLEANUP(lines_done) struct lines lines = {0};
 	struct render_value values[CSV_COLUMNS];
-	int r = collect(t, o, &lines);
 
-	if (!r)
-		r = render_new(to, RENDER_CSV, csv_columns, CSV_COLUMNS, &render);
-	for (size_t i = 0; i < lines.count && !r; i++) {
+	collect(t, o, &lines);
+	render = render_new(to, RENDER_CSV, csv_columns, CSV_COLUMNS);
+	for (size_t i = 0; i < lines.count; i++) {
 		fill_csv(t, lines.at + i, values);
-		r = render_row(render, values);
+		render_row(render, values);
 	}
-	if (!r)
-		render_finish(render);
-	return r;
+	render_finish(render);
 }
 
-int timeline_show(const struct timeline *timeline, const struct timeline_options *options,
+void timeline_show(const struct timeline *timeline, const struct timeline_options *options,
 	const struct timeline_show *show, FILE *to)
 {
 	switch (show->format) {
 	case RENDER_JSON:
-		return timeline_show_json(timeline, options, to);
+		timeline_show_json(timeline, options, to);
+		break;
 	case RENDER_CSV:
-		return timeline->kinds ? timeline_put_kinds(timeline, options, show, to)
-				       : show_csv(timeline, options, to);
+		if (timeline->kinds)
+			timeline_put_kinds(timeline, options, show, to);
+		else
+			show_csv(timeline, options, to);
+		break;
 	default:
-		return show_text(timeline, options, show, to);
+		show_text(timeline, options, show, to);
 	}
 }

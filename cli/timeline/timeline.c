@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/timeline/lanes.h"
 #include "proto/base/cleanup.h"
 
@@ -142,12 +142,10 @@ static int fill(const struct trace *trace, struct timeline *t, const struct time
 int timeline_new(const struct trace *trace, const struct timeline_options *options,
 	char error[QUERY_ERROR_BYTES], struct timeline **ret)
 {
-	CLEANUP(timeline_free_p) struct timeline *t = calloc(1, sizeof(*t));
+	CLEANUP(timeline_free_p) struct timeline *t = xcalloc(1, sizeof(*t));
 	int r;
 
 	error[0] = '\0';
-	if (!t)
-		return -ENOMEM;
 	t->is_live = query_is_live(trace->query);
 	t->micro_idle_ns = options->micro_idle_ns;
 	r = fill(trace, t, options, error);

@@ -117,15 +117,16 @@ struct timeline_show {
 	size_t width;
 };
 
-/* Write tables without a title in the format of @show: one row per lane, and @show->rows
- * rows of the longest steps, of which those of a lane that look the same share one. Return 0 or
- * -ENOMEM. */
-int timeline_put_ranks(const struct timeline *timeline, const struct timeline_show *show, FILE *to);
-int timeline_put_longest(const struct timeline *timeline, const struct timeline_options *options,
+/*
+ * Write tables without a title in the format of @show: one row per lane, and @show->rows rows of
+ * the longest steps, of which those of a lane that look the same share one.
+ */
+void timeline_put_ranks(
+	const struct timeline *timeline, const struct timeline_show *show, FILE *to);
+void timeline_put_longest(const struct timeline *timeline, const struct timeline_options *options,
 	const struct timeline_show *show, FILE *to);
 
-/* Returns 0 or -ENOMEM. */
-int timeline_show(const struct timeline *timeline, const struct timeline_options *options,
+void timeline_show(const struct timeline *timeline, const struct timeline_options *options,
 	const struct timeline_show *show, FILE *to);
-/* Puts the main finding into one line. The caller frees it. NULL if out of memory. */
+/* Puts the main finding into one line. The caller frees it. */
 char *timeline_reading(const struct timeline *timeline);

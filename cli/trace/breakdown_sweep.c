@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/trace/breakdown_sweep.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,17 +27,15 @@ static bool is_before(const struct sweep_op *a, const struct sweep_op *b)
 
 /* ---- the heap of running operations ---------------------------------------------------- */
 
-static int heap_push(struct sweep_ops *heap, const struct sweep_op *op)
+static void heap_push(struct sweep_ops *heap, const struct sweep_op *op)
 {
 	size_t at = heap->count;
 
-	if (GROW(heap->at, heap->count, heap->capacity))
-		return -ENOMEM;
+	GROW(heap->at, heap->count, heap->capacity);
 	heap->count++;
 	for (; at && is_before(op, heap->at + (at - 1) / 2); at = (at - 1) / 2)
 		heap->at[at] = heap->at[(at - 1) / 2];
 	heap->at[at] = *op;
-	return 0;
 }
 
 static struct sweep_op heap_pop(struct sweep_ops *heap)
@@ -132,7 +129,7 @@ static void advance(const struct sweep *sweep, struct sweep_lane *lane, const st
 	}
 }
 
-static int take(const struct sweep *sweep, struct sweep_lane *lane, const struct sweep_op *op)
+static void take(const struct sweep *sweep, struct sweep_lane *lane, const struct sweep_op *op)
 {
 	if (!lane->has_now) {
 		lane->has_now = true;
@@ -142,15 +139,15 @@ static int take(const struct sweep *sweep, struct sweep_lane *lane, const struct
 	}
 	if (op->start < lane->now) {
 		lane->is_inexact = true;
-		return 0;
+		return;
 	}
 	advance(sweep, lane, op);
 	if (op->stop > lane->until[op->class])
 		lane->until[op->class] = op->stop;
 	if (op->tag == SWEEP_NO_TAG)
-		return 0;
+		return;
 	sweep->begin(sweep->context, lane, op);
-	return heap_push(&lane->open,
+	heap_push(&lane->open,
 		&(struct sweep_op){.start = op->stop, .tag = op->tag, .class = op->class});
 }
 
@@ -191,38 +188,32 @@ static void find_queued(struct sweep_ops *ops)
 }
 
 /* Takes the first @count operations of those ahead. */
-static int take_first(const struct sweep *sweep, struct sweep_lane *lane, size_t count)
+static void take_first(const struct sweep *sweep, struct sweep_lane *lane, size_t count)
 {
-	int r = 0;
-
 	order(&lane->ahead);
 	find_queued(&lane->ahead);
-	for (size_t i = 0; i < count && !r; i++)
-		r = take(sweep, lane, lane->ahead.at + i);
+	for (size_t i = 0; i < count; i++)
+		take(sweep, lane, lane->ahead.at + i);
 	lane->ahead.count -= count;
 	if (lane->ahead.count)
 		memmove(lane->ahead.at, lane->ahead.at + count,
 			lane->ahead.count * sizeof(*lane->ahead.at));
-	return r;
 }
 
-int sweep_add(const struct sweep *sweep, struct sweep_lane *lane, const struct sweep_op *op)
+void sweep_add(const struct sweep *sweep, struct sweep_lane *lane, const struct sweep_op *op)
 {
-	if (GROW(lane->ahead.at, lane->ahead.count, lane->ahead.capacity))
-		return -ENOMEM;
+	GROW(lane->ahead.at, lane->ahead.count, lane->ahead.capacity);
 	lane->ahead.at[lane->ahead.count++] = *op;
 	if (op->stop < op->start)
 		lane->ahead.at[lane->ahead.count - 1].stop = op->start;
-	return lane->ahead.count < sweep->held_max
-		       ? 0
-		       : take_first(sweep, lane, (lane->ahead.count + 1) / 2);
+	if (lane->ahead.count >= sweep->held_max)
+		take_first(sweep, lane, (lane->ahead.count + 1) / 2);
 }
 
-int sweep_finish(const struct sweep *sweep, struct sweep_lane *lane)
+void sweep_finish(const struct sweep *sweep, struct sweep_lane *lane)
 {
-	int r = lane->ahead.count ? take_first(sweep, lane, lane->ahead.count) : 0;
-
-	if (!r && lane->has_now)
+	if (lane->ahead.count)
+		take_first(sweep, lane, lane->ahead.count);
+	if (lane->has_now)
 		advance(sweep, lane, NULL);
-	return r;
 }

@@ -64,7 +64,7 @@ struct sweep {
 };
 
 void sweep_lane_done(struct sweep_lane *lane);
-/* Returns 0 or -ENOMEM. An operation that stops before it starts has no length. */
-int sweep_add(const struct sweep *sweep, struct sweep_lane *lane, const struct sweep_op *op);
-/* Ends the sweep. Returns 0 or -ENOMEM. */
-int sweep_finish(const struct sweep *sweep, struct sweep_lane *lane);
+/* An operation that stops before it starts has no length. */
+void sweep_add(const struct sweep *sweep, struct sweep_lane *lane, const struct sweep_op *op);
+/* Ends the sweep. */
+void sweep_finish(const struct sweep *sweep, struct sweep_lane *lane);

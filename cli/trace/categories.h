@@ -48,11 +48,11 @@ int categories_new(struct query *query, const char *file, char error[QUERY_ERROR
 	struct categories **ret);
 void categories_free_p(struct categories **categories);
 
-/* Returns the category for any name; @symbol may be NULL. NULL only if memory is short. */
+/* Returns the category for any name; @symbol may be NULL. */
 const struct category *categories_match(
 	const struct categories *categories, const char *name, const char *symbol);
 /*
  * Returns the rules that can have an effect, one per line: up to the first that matches everything.
- * Allocated; NULL if memory is short.
+ * Allocated.
  */
 char *categories_text(const struct categories *categories);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/array.h"
 #include "proto/base/cleanup.h"
 
@@ -34,7 +35,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(
 		text = NULL;
 	va_end(args);
 	path = render_escape_cut(line->path, strlen(line->path), 200);
-	snprintf(line->error, QUERY_ERROR_BYTES, "%s:%zu: %s", path ? path : "", line->number,
+	snprintf(line->error, QUERY_ERROR_BYTES, "%s:%zu: %s", path, line->number,
 		text ? text : "out of memory");
 	return -EINVAL;
 }
@@ -54,23 +55,16 @@ static enum category_class find_class(const char *name)
 	return strcmp(name, "copy") ? CATEGORY_COMPUTATION : CATEGORY_COPY;
 }
 
-int category_rules_add(struct category_rules *rules, const char *category, const char *collective,
+void category_rules_add(struct category_rules *rules, const char *category, const char *collective,
 	const char *pattern)
 {
-	struct category_rule *grown = grow_by_one(rules->at, rules->count, sizeof(*grown));
-	struct category_rule rule = {.category.class = find_class(category)};
+	struct category_rule rule = {
+		.category.class = find_class(category), .pattern = xstrdup(pattern)};
 
-	if (grown)
-		rules->at = grown;
-	rule.pattern = strdup(pattern);
-	if (!grown || !rule.pattern) {
-		free(rule.pattern);
-		return -ENOMEM;
-	}
 	snprintf(rule.category.name, CATEGORY_NAME_BYTES, "%s", category);
 	snprintf(rule.category.collective, CATEGORY_NAME_BYTES, "%s", collective ? collective : "");
-	grown[rules->count++] = rule;
-	return 0;
+	rules->at = grow_by_one(rules->at, rules->count, sizeof(*rules->at));
+	rules->at[rules->count++] = rule;
 }
 
 static bool is_name(const char *text)
@@ -113,10 +107,7 @@ static int add_pattern(const struct line *line, struct category_rules *rules, co
 			*at = (char)tolower((unsigned char)*at);
 	if (rules->count == CATEGORY_RULES_MAX)
 		return refuse(line, "more than %d rules", CATEGORY_RULES_MAX);
-	if (category_rules_add(rules, category, collective, pattern)) {
-		(void)refuse(line, "out of memory"); /* the return value tells it better */
-		return -ENOMEM;
-	}
+	category_rules_add(rules, category, collective, pattern);
 	return 0;
 }
 
@@ -153,7 +144,7 @@ static int read_line(const struct line *line, struct category_rules *rules, char
 static char *read_all(const char *path, size_t *ret_bytes)
 {
 	CLEANUP(fclose_p) FILE *file = fopen(path, "re");
-	CLEANUP(free_p) char *text = file ? malloc(CATEGORY_FILE_BYTES_MAX + 2) : NULL;
+	CLEANUP(free_p) char *text = file ? xmalloc(CATEGORY_FILE_BYTES_MAX + 2) : NULL;
 
 	if (!text)
 		return NULL;
@@ -196,11 +187,8 @@ int category_file_read(
 char *category_rules_text(const struct category_rules *rules)
 {
 	char *text = NULL;
-	size_t bytes = 0;
-	FILE *to = open_memstream(&text, &bytes);
+	FILE *to = xmemstream(&text);
 
-	if (!to)
-		return NULL;
 	for (size_t i = 0; i < rules->count; i++) {
 		const struct category_rule *rule = rules->at + i;
 

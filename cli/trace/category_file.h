@@ -22,12 +22,12 @@ struct category_rules {
 	size_t count;
 };
 
-/* Appends the rules of @path. Returns 0; -EINVAL, -ENOMEM, or the error of reading, with @error. */
+/* Appends the rules of @path. Returns 0; -EINVAL, or the error of reading, with @error. */
 int category_file_read(
 	const char *path, struct category_rules *rules, char error[QUERY_ERROR_BYTES]);
-/* Appends a rule. @collective is NULL or "" if there is none. Returns 0 or -ENOMEM. */
-int category_rules_add(struct category_rules *rules, const char *category, const char *collective,
+/* Appends a rule. @collective is NULL or "" if there is none. */
+void category_rules_add(struct category_rules *rules, const char *category, const char *collective,
 	const char *pattern);
-/* Returns the rules as RunnerHello contains them, allocated. NULL if memory is short. */
+/* Returns the rules as RunnerHello contains them, allocated. */
 char *category_rules_text(const struct category_rules *rules);
 void category_rules_done(struct category_rules *rules);

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "cli/base/memory.h"
+
 #define IDMAP_FIRST 256
 
 void idmap_done(struct idmap *map)
@@ -33,15 +35,13 @@ uint32_t idmap_find(const struct idmap *map, int64_t key)
 	return map->capacity ? probe(map, key)->value : IDMAP_NONE;
 }
 
-static int make_room(struct idmap *map)
+static void make_room(struct idmap *map)
 {
 	struct idmap grown = {.capacity = map->capacity ? map->capacity * 2 : IDMAP_FIRST};
 
 	if (map->capacity && map->count < map->capacity / 3 * 2)
-		return 0;
-	grown.slots = reallocarray(NULL, grown.capacity, sizeof(*grown.slots));
-	if (!grown.slots)
-		return -1;
+		return;
+	grown.slots = xreallocarray(NULL, grown.capacity, sizeof(*grown.slots));
 	for (size_t i = 0; i < grown.capacity; i++)
 		grown.slots[i].value = IDMAP_NONE;
 	for (size_t i = 0; i < map->capacity; i++)
@@ -50,15 +50,13 @@ static int make_room(struct idmap *map)
 	grown.count = map->count;
 	free(map->slots);
 	*map = grown;
-	return 0;
 }
 
 uint32_t *idmap_at(struct idmap *map, int64_t key)
 {
 	struct idmap_slot *slot;
 
-	if (make_room(map))
-		return NULL;
+	make_room(map);
 	slot = probe(map, key);
 	if (slot->value == IDMAP_NONE) {
 		slot->key = key;

@@ -24,6 +24,6 @@ void idmap_done(struct idmap *map);
 uint32_t idmap_find(const struct idmap *map, int64_t key);
 /*
  * Returns the place of the value of @key, which contains IDMAP_NONE if the key is new; valid until
- * the next call. NULL if memory is short.
+ * the next call.
  */
 uint32_t *idmap_at(struct idmap *map, int64_t key);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "cli/trace/sort_buffer.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "cli/base/memory.h"
 
 #define REORDER_FIRST 64
 /* An event that is at most this many events late is inserted at once; the others are sorted. */
@@ -51,16 +52,12 @@ static int flush_first(struct reorder *reorder, size_t count, struct breakdown *
 static int make_room(struct reorder *reorder, struct breakdown *breakdown)
 {
 	size_t wanted = reorder->capacity ? reorder->capacity * 2 : REORDER_FIRST;
-	struct breakdown_event *held;
 
 	if (reorder->count < reorder->capacity)
 		return 0;
 	if (reorder->capacity && wanted > reorder->limit)
 		return flush_first(reorder, reorder->count / 2, breakdown);
-	held = reallocarray(reorder->held, wanted, sizeof(*held));
-	if (!held)
-		return -ENOMEM;
-	reorder->held = held;
+	reorder->held = xreallocarray(reorder->held, wanted, sizeof(*reorder->held));
 	reorder->capacity = wanted;
 	return 0;
 }

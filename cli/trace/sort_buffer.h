@@ -19,7 +19,7 @@ struct reorder {
 
 void reorder_init(struct reorder *reorder, size_t limit);
 void reorder_done(struct reorder *reorder);
-/* Returns 0, -ENOMEM, or what breakdown_add() returns. */
+/* Returns 0 or what breakdown_add() returns. */
 int reorder_add(
 	struct reorder *reorder, const struct breakdown_event *event, struct breakdown *breakdown);
 /* Passes on all events that are held. */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "cli/trace/trace.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/trace/id_map.h"
 #include "proto/base/cleanup.h"
 
@@ -41,7 +41,7 @@ static char *copy_text(const struct query_rows *rows, int column)
 {
 	const char *text = query_text(rows, column);
 
-	return strdup(text ? text : "");
+	return xstrdup(text ? text : "");
 }
 
 /* Processes of one boot are on one node. */
@@ -58,12 +58,11 @@ static void set_node(struct trace *t, struct trace_process *process)
 /* The columns of the query trace_processes. */
 enum { P_ID, P_RANK, P_PID, P_BOOT, P_ENDED, P_STATUS, P_HAS_CALLS, P_DISPATCHED, P_HAS_EDGES };
 
-static int add_process(struct trace *t, const struct query_rows *rows, size_t *capacity)
+static void add_process(struct trace *t, const struct query_rows *rows, size_t *capacity)
 {
 	struct trace_process *p;
 
-	if (GROW(t->processes, t->process_count, *capacity))
-		return -ENOMEM;
+	GROW(t->processes, t->process_count, *capacity);
 	p = t->processes + t->process_count++;
 	*p = (struct trace_process){
 		.id = query_integer(rows, P_ID),
@@ -78,10 +77,7 @@ static int add_process(struct trace *t, const struct query_rows *rows, size_t *c
 		.has_edges = query_integer(rows, P_HAS_EDGES),
 		.dispatched = (uint64_t)query_integer(rows, P_DISPATCHED),
 	};
-	if (!p->boot_id || (!p->ended && !query_is_null(rows, P_ENDED)))
-		return -ENOMEM;
 	set_node(t, p);
-	return 0;
 }
 
 static int load_processes(struct trace *t)
@@ -90,7 +86,7 @@ static int load_processes(struct trace *t)
 	int r = 0;
 
 	QUERY_EACH (r, t->query, "trace_processes", rows)
-		r = add_process(t, rows, &capacity);
+		add_process(t, rows, &capacity);
 	return r;
 }
 
@@ -121,9 +117,7 @@ static int load_order(struct trace *t)
 	size_t count = 0;
 	int r = query_ask(t->query, "ranks_by_attempt", &rows);
 
-	t->by_rank = calloc(t->process_count + 1, sizeof(*t->by_rank));
-	if (!t->by_rank)
-		return -ENOMEM;
+	t->by_rank = xcalloc(t->process_count + 1, sizeof(*t->by_rank));
 	while (!r && count < t->process_count && (r = query_next(rows)) > 0) {
 		t->by_rank[count] = trace_process(t, query_integer(rows, 0));
 		count += t->by_rank[count] != NULL;
@@ -158,22 +152,19 @@ static int load_kernels(struct trace *t)
 	QUERY_EACH (r, t->query, "kernels", rows) {
 		struct trace_kernel *kernel;
 
-		if (GROW(t->kernels, t->kernel_count, capacity))
-			return -ENOMEM;
+		GROW(t->kernels, t->kernel_count, capacity);
 		kernel = t->kernels + t->kernel_count++;
 		*kernel = (struct trace_kernel){.id = query_integer(rows, 0),
 			.name = copy_text(rows, 1),
 			.symbol = copy_text(rows, 2),
 			.category = &category_other};
-		if (!kernel->name || !kernel->symbol)
-			return -ENOMEM;
 		kernel->hash = hash_text(kernel->name);
 	}
 	return r;
 }
 
 /* If the hashes of two names collide, the next hash is tried. */
-static int find_same(struct trace *t)
+static void find_same(struct trace *t)
 {
 	CLEANUP(idmap_done) struct idmap kernel_of_hash = {0};
 
@@ -183,15 +174,12 @@ static int find_same(struct trace *t)
 		for (uint64_t hash = kernel->hash; !kernel->same; hash++) {
 			uint32_t *at = idmap_at(&kernel_of_hash, (int64_t)hash);
 
-			if (!at)
-				return -ENOMEM;
 			if (*at == IDMAP_NONE)
 				*at = i;
 			if (!strcmp(t->kernels[*at].name, kernel->name))
 				kernel->same = t->kernels + *at;
 		}
 	}
-	return 0;
 }
 
 const struct trace_kernel *trace_kernel(const struct trace *t, int64_t id)
@@ -216,8 +204,7 @@ static int load_shapes(struct trace *t)
 
 		if (query_is_text(rows, H_PROCESS) || query_is_text(rows, H_GPU))
 			return query_damaged(t->query, "a process or a GPU is not a number");
-		if (GROW(t->shapes, t->shape_count, capacity))
-			return -ENOMEM;
+		GROW(t->shapes, t->shape_count, capacity);
 		shape = t->shapes + t->shape_count++;
 		*shape = (struct trace_shape){.id = query_integer(rows, H_ID),
 			.process_id = query_integer(rows, H_PROCESS),
@@ -256,7 +243,7 @@ static int compare_lanes(const void *a, const void *b)
 }
 
 /* Adds the lane of each shape; those of one lane are usually adjacent. */
-static int add_lanes(struct trace *t)
+static void add_lanes(struct trace *t)
 {
 	size_t capacity = 0, kept = 0;
 
@@ -265,8 +252,7 @@ static int add_lanes(struct trace *t)
 
 		if (t->lane_count && !compare_lanes(t->lanes + t->lane_count - 1, &lane))
 			continue;
-		if (GROW(t->lanes, t->lane_count, capacity))
-			return -ENOMEM;
+		GROW(t->lanes, t->lane_count, capacity);
 		t->lanes[t->lane_count++] = lane;
 	}
 	if (t->lane_count)
@@ -275,16 +261,13 @@ static int add_lanes(struct trace *t)
 		if (!kept || compare_lanes(t->lanes + kept - 1, t->lanes + i))
 			t->lanes[kept++] = t->lanes[i];
 	t->lane_count = kept;
-	return 0;
 }
 
-static int add_gpus(struct trace *t)
+static void add_gpus(struct trace *t)
 {
 	size_t kept = 0;
 
-	t->gpus = calloc(t->lane_count + 1, sizeof(*t->gpus));
-	if (!t->gpus)
-		return -ENOMEM;
+	t->gpus = xcalloc(t->lane_count + 1, sizeof(*t->gpus));
 	for (size_t i = 0; i < t->lane_count; i++)
 		t->gpus[i] = t->lanes[i].gpu_id;
 	qsort(t->gpus, t->lane_count, sizeof(*t->gpus), compare_numbers);
@@ -294,24 +277,21 @@ static int add_gpus(struct trace *t)
 	t->gpu_count = kept;
 	for (size_t i = 0; i < t->lane_count; i++)
 		t->lanes[i].gpu = PARTITION_POINT(kept, k, t->gpus[k] < t->lanes[i].gpu_id);
-	return 0;
 }
 
-static int load_lanes(struct trace *t)
+static void load_lanes(struct trace *t)
 {
 	const struct trace_lane *lane = NULL;
-	int r = add_lanes(t);
 
-	if (!r)
-		r = add_gpus(t);
-	for (size_t i = 0; i < t->shape_count && !r; i++) {
+	add_lanes(t);
+	add_gpus(t);
+	for (size_t i = 0; i < t->shape_count; i++) {
 		struct trace_shape *shape = t->shapes + i;
 
 		if (!lane || lane->process_id != shape->process_id || lane->gpu_id != shape->gpu_id)
 			lane = trace_lane(t, shape->process_id, shape->gpu_id);
 		shape->lane = (size_t)(lane - t->lanes);
 	}
-	return r;
 }
 
 const struct trace_lane *trace_lane(const struct trace *t, int64_t process_id, int64_t gpu_id)
@@ -346,11 +326,9 @@ size_t trace_copy_gpus(const struct trace *trace, int64_t process_id, const stru
 
 int trace_new(struct query *query, struct trace **ret)
 {
-	CLEANUP(trace_free_p) struct trace *t = calloc(1, sizeof(*t));
+	CLEANUP(trace_free_p) struct trace *t = xcalloc(1, sizeof(*t));
 	int r;
 
-	if (!t)
-		return -ENOMEM;
 	t->query = query;
 	r = load_processes(t);
 	if (!r)
@@ -360,14 +338,13 @@ int trace_new(struct query *query, struct trace **ret)
 	if (!r)
 		r = load_kernels(t);
 	if (!r)
-		r = find_same(t);
-	if (!r)
 		r = load_shapes(t);
-	if (!r)
-		r = load_lanes(t);
-	if (!r)
-		*ret = TAKE(t);
-	return r;
+	if (r)
+		return r;
+	find_same(t);
+	load_lanes(t);
+	*ret = TAKE(t);
+	return 0;
 }
 
 int trace_categorise(struct trace *t, const char *file, char error[QUERY_ERROR_BYTES])
@@ -378,7 +355,6 @@ int trace_categorise(struct trace *t, const char *file, char error[QUERY_ERROR_B
 		struct trace_kernel *kernel = t->kernels + i;
 
 		kernel->category = categories_match(t->categories, kernel->name, kernel->symbol);
-		r = kernel->category ? 0 : -ENOMEM;
 	}
 	for (size_t i = 0; i < t->shape_count && !r; i++)
 		if (t->shapes[i].kernel)

@@ -88,7 +88,7 @@ struct trace {
 
 /*
  * Reads everything but categories: all kernels have CATEGORY_OTHER. Returns 0, or -errno like
- * query_open() with the reason in query_error(), except for -ENOMEM. @query must live longer.
+ * query_open() with the reason in query_error(). @query must live longer.
  */
 int trace_new(struct query *query, struct trace **ret);
 /* Gives each kernel its category. @file and errors are those of categories_new(). */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli/base/command.h"
@@ -152,10 +151,10 @@ int cmd_tree(int argc, char **argv)
 		    "are");
 		return CMD_BAD_INPUT;
 	}
-	if (!r && o.show.is_merged)
-		r = tree_merge(tree, &merged);
-	if (!r)
-		r = tree_show(&(struct tree_view){merged ? merged : tree, tree, verdict, &o.show},
-			stdout);
-	return r ? verb_fail(query, NULL) : CMD_OK;
+	if (r)
+		return verb_fail(query, NULL);
+	if (o.show.is_merged)
+		merged = tree_merge(tree);
+	tree_show(&(struct tree_view){merged ? merged : tree, tree, verdict, &o.show}, stdout);
+	return CMD_OK;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/tree/costs.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "cli/base/array.h"
@@ -25,8 +24,7 @@ static int load_ops(struct query *query, struct costs *costs)
 		if (!name || !op_cost(name, query_text(rows, 5), query_text(rows, 6),
 				     query_text(rows, 7), &cost))
 			continue;
-		if (GROW(costs->ops, costs->count, costs->capacity))
-			return -ENOMEM;
+		GROW(costs->ops, costs->count, costs->capacity);
 		costs->ops[costs->count].cost = cost;
 		costs->ops[costs->count++].of = (struct op_inputs){query_integer(rows, 0),
 			query_integer(rows, 1), query_integer(rows, 2), query_integer(rows, 3)};
@@ -41,8 +39,7 @@ static int load_gpus(struct query *query, struct costs *costs)
 	QUERY_EACH (r, query, "gpus", rows) {
 		uint32_t *at = idmap_at(&costs->gpu_index, query_integer(rows, 0));
 
-		if (!at || GROW(costs->peaks, costs->gpu_count, costs->gpu_capacity))
-			return -ENOMEM;
+		GROW(costs->peaks, costs->gpu_count, costs->gpu_capacity);
 		*at = (uint32_t)costs->gpu_count;
 		costs->peaks[costs->gpu_count++] = gpu_peak_find(query_text(rows, 8));
 	}
@@ -69,20 +66,9 @@ static int compare(const struct op_inputs *a, const struct op_inputs *b)
 
 uint32_t costs_find(const struct costs *costs, const struct op_inputs *of)
 {
-	size_t low = 0, high = costs->count;
+	size_t at = PARTITION_POINT(costs->count, i, compare(&costs->ops[i].of, of) < 0);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = compare(&costs->ops[middle].of, of);
-
-		if (!order)
-			return (uint32_t)middle;
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return COST_NONE;
+	return at < costs->count && !compare(&costs->ops[at].of, of) ? (uint32_t)at : COST_NONE;
 }
 
 const struct gpu_peak *costs_peak(const struct costs *costs, int64_t gpu_id)

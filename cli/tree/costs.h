@@ -26,7 +26,7 @@ struct costs {
 	size_t gpu_count, gpu_capacity;
 };
 
-/* Returns 0, -ENOMEM or what query_ask() does. The caller calls costs_done() in either case. */
+/* Returns 0 or what query_ask() does. The caller calls costs_done() in either case. */
 int costs_load(struct query *query, struct costs *ret);
 void costs_done(struct costs *costs);
 /* Returns an index in ops, or COST_NONE. */

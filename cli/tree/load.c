@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/array.h"
 #include "cli/tree/costs.h"
 #include "cli/tree/tree.h"
@@ -77,21 +77,17 @@ static bool is_wanted(const struct choice_list *ranks, const struct tree_process
 }
 
 /* Sorted by rank like all other tables: this is the order in the tree. */
-static int add_processes(struct loading *loading, const struct choice_list *ranks)
+static void add_processes(struct loading *loading, const struct choice_list *ranks)
 {
 	const struct trace *trace = loading->trace;
 	struct tree *tree = loading->tree;
 
-	tree->processes = calloc(trace->process_count + 1, sizeof(*tree->processes));
-	if (!tree->processes)
-		return -ENOMEM;
+	tree->processes = xcalloc(trace->process_count + 1, sizeof(*tree->processes));
 	for (; tree->process_count < trace->process_count; tree->process_count++) {
 		const struct trace_process *from = trace->by_rank[tree->process_count];
 		struct tree_process *p = tree->processes + tree->process_count;
 		uint32_t *at = idmap_at(&loading->process_of, from->id);
 
-		if (!at)
-			return -ENOMEM;
 		*at = (uint32_t)tree->process_count;
 		*p = (struct tree_process){.id = from->id,
 			.has_rank = from->has_rank,
@@ -101,7 +97,6 @@ static int add_processes(struct loading *loading, const struct choice_list *rank
 		p->is_wanted = is_wanted(ranks, p);
 		tree->wanted += p->is_wanted;
 	}
-	return 0;
 }
 
 /* Returns NULL if the process is not wanted or the file is damaged. */
@@ -118,8 +113,6 @@ static uint32_t thread_node(struct tree *tree, struct tree_process *p, int64_t t
 {
 	if (p->node == TREE_NONE) {
 		p->node = tree_child(tree, 0, TREE_PROCESS, p - tree->processes);
-		if (p->node == TREE_NONE)
-			return TREE_NONE;
 		tree->nodes[p->node].process = (uint32_t)(p - tree->processes);
 	}
 	return tree_child(tree, p->node, TREE_THREAD, tid);
@@ -130,17 +123,9 @@ static uint32_t thread_node(struct tree *tree, struct tree_process *p, int64_t t
 static uint32_t marker_node(const struct tree *tree, const struct tree_process *p, int64_t id)
 {
 	const struct tree_marker *markers = tree->markers + p->first_marker;
-	size_t low = 0, high = p->markers;
+	size_t at = PARTITION_POINT(p->markers, i, markers[i].id < id);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (markers[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < p->markers && markers[low].id == id ? markers[low].node : TREE_NONE;
+	return at < p->markers && markers[at].id == id ? markers[at].node : TREE_NONE;
 }
 
 static void count_node(struct tree_node *node, const struct query_rows *rows, int start, int end)
@@ -154,7 +139,7 @@ static void count_node(struct tree_node *node, const struct query_rows *rows, in
 				  (uint64_t)query_integer(rows, start));
 }
 
-static int add_marker(struct loading *loading, const struct query_rows *rows)
+static void add_marker(struct loading *loading, const struct query_rows *rows)
 {
 	struct tree *tree = loading->tree;
 	struct tree_process *p = find_process(loading, query_integer(rows, 0));
@@ -163,23 +148,19 @@ static int add_marker(struct loading *loading, const struct query_rows *rows)
 	uint32_t parent = TREE_NONE, node;
 
 	if (!p)
-		return 0;
+		return;
 	if (!p->markers)
 		p->first_marker = tree->marker_count;
 	if (!query_is_null(rows, 2))
 		parent = marker_node(tree, p, query_integer(rows, 2));
 	if (parent == TREE_NONE)
 		parent = thread_node(tree, p, query_integer(rows, 3));
-	if (parent == TREE_NONE)
-		return -ENOMEM;
 	node = tree_child(tree, parent, is_push ? TREE_RANGE : TREE_STARTED,
 		step_names_name(&loading->steps, query_integer(rows, 5)));
-	if (node == TREE_NONE || GROW(tree->markers, tree->marker_count, tree->marker_capacity))
-		return -ENOMEM;
+	GROW(tree->markers, tree->marker_count, tree->marker_capacity);
 	count_node(tree->nodes + node, rows, 6, 7);
 	tree->markers[tree->marker_count++] = (struct tree_marker){query_integer(rows, 1), node};
 	p->markers++;
-	return 0;
 }
 
 /* ---- operations of a framework --------------------------------------------------------- */
@@ -191,21 +172,17 @@ static int64_t op_name_key(const struct query_rows *rows, int column)
 			 (uint64_t)query_integer(rows, column + 1));
 }
 
-static int add_op_name(struct loading *loading, const struct query_rows *rows)
+static void add_op_name(struct loading *loading, const struct query_rows *rows)
 {
 	uint32_t *at = idmap_at(&loading->op_name_of, op_name_key(rows, 0));
 	const char *name = query_text(rows, 2), *shapes = query_text(rows, 3);
 	char *text;
 
-	if (!at || GROW(loading->op_names, loading->op_name_count, loading->op_name_capacity))
-		return -ENOMEM;
-	if (asprintf(&text, "%s%s%s", name ? name : "", shapes ? " " : "", shapes ? shapes : "") <
-		0)
-		return -ENOMEM;
+	GROW(loading->op_names, loading->op_name_count, loading->op_name_capacity);
+	text = xasprintf("%s%s%s", name ? name : "", shapes ? " " : "", shapes ? shapes : "");
 	*at = (uint32_t)loading->op_name_count;
 	loading->op_names[loading->op_name_count++] =
 		(struct tree_op_name){text, name ? op_category(name) : NULL};
-	return 0;
 }
 
 static const struct tree_op *find_op(const struct loading *loading, int64_t id)
@@ -224,7 +201,7 @@ static bool is_inner(const struct tree_op *op, bool has_marker, int64_t marker)
 	return op && (!has_marker || (op->has_marker && op->marker == marker));
 }
 
-static int add_op(struct loading *loading, const struct query_rows *rows)
+static void add_op(struct loading *loading, const struct query_rows *rows)
 {
 	struct tree *tree = loading->tree;
 	struct tree_process *p = find_process(loading, query_integer(rows, 0));
@@ -239,7 +216,7 @@ static int add_op(struct loading *loading, const struct query_rows *rows)
 		 *at;
 
 	if (!p || name == IDMAP_NONE)
-		return 0;
+		return;
 	around = query_is_null(rows, 2) ? NULL : find_op(loading, process | query_integer(rows, 2));
 	if (around)
 		op.around = (uint32_t)(around - loading->ops);
@@ -249,28 +226,24 @@ static int add_op(struct loading *loading, const struct query_rows *rows)
 		parent = marker_node(tree, p, op.marker);
 	if (parent == TREE_NONE)
 		parent = thread_node(tree, p, query_integer(rows, 3));
-	op.node = parent == TREE_NONE
-			  ? TREE_NONE
-			  : tree_child(tree, parent, TREE_OP, TREE_OP_NAME - (int64_t)name);
-	at = op.node == TREE_NONE ? NULL : idmap_at(&loading->op_of, id);
-	if (!at || GROW(loading->ops, loading->op_count, loading->op_capacity))
-		return -ENOMEM;
+	op.node = tree_child(tree, parent, TREE_OP, TREE_OP_NAME - (int64_t)name);
+	at = idmap_at(&loading->op_of, id);
+	GROW(loading->ops, loading->op_count, loading->op_capacity);
 	*at = (uint32_t)loading->op_count;
 	count_node(tree->nodes + op.node, rows, 6, 7);
 	tree->nodes[op.node].is_frame = query_integer(rows, 9);
 	tree->nodes[op.node].category = loading->op_names[name].category;
 	loading->ops[loading->op_count++] = op;
-	return 0;
 }
 
 /* Operations come before those in them. */
-static int add_op_cost(struct loading *loading, const struct query_rows *rows)
+static void add_op_cost(struct loading *loading, const struct query_rows *rows)
 {
 	uint32_t at = idmap_find(&loading->op_of, query_integer(rows, 0));
 	struct tree_op *op = at == IDMAP_NONE ? NULL : loading->ops + at;
 
 	if (!op || !loading->costs.count)
-		return 0;
+		return;
 	op->cost = costs_find(
 		&loading->costs, &(struct op_inputs){query_integer(rows, 1), query_integer(rows, 2),
 					 query_integer(rows, 3), query_integer(rows, 4)});
@@ -278,23 +251,16 @@ static int add_op_cost(struct loading *loading, const struct query_rows *rows)
 		op->costed = loading->ops[op->around].costed;
 	if (op->costed == TREE_NONE && op->cost != COST_NONE)
 		op->costed = at;
-	return 0;
 }
 
-static int add_call_op(struct loading *loading, const struct query_rows *rows)
+static void add_call_op(struct loading *loading, const struct query_rows *rows)
 {
 	int64_t id = query_integer(rows, 0);
 	uint32_t op =
 		idmap_find(&loading->op_of, (id & ~CALL_NUMBER_MASK) | query_integer(rows, 1));
-	uint32_t *at;
 
-	if (op == IDMAP_NONE)
-		return 0;
-	at = idmap_at(&loading->op_of_call, id);
-	if (!at)
-		return -ENOMEM;
-	*at = op;
-	return 0;
+	if (op != IDMAP_NONE)
+		*idmap_at(&loading->op_of_call, id) = op;
 }
 
 /* ---- calls ----------------------------------------------------------------------------- */
@@ -304,23 +270,16 @@ static const struct tree_call *find_call(
 	const struct tree *tree, const struct tree_process *p, int64_t number)
 {
 	const struct tree_call *calls = tree->calls + p->first_call;
-	size_t low = 0, high = p->calls;
 	uint64_t guess;
+	size_t at;
 
 	if (!p->calls || number < calls[0].number || number > UINT32_MAX)
 		return NULL;
 	guess = (uint64_t)number - calls[0].number;
 	if (guess < p->calls && calls[guess].number == number)
 		return calls + guess;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (calls[middle].number < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < p->calls && calls[low].number == number ? calls + low : NULL;
+	at = PARTITION_POINT(p->calls, i, calls[i].number < number);
+	return at < p->calls && calls[at].number == number ? calls + at : NULL;
 }
 
 static uint32_t call_parent(
@@ -340,7 +299,7 @@ static uint32_t call_parent(
 	return parent == TREE_NONE ? thread_node(tree, p, query_integer(rows, 3)) : parent;
 }
 
-static int add_call(struct loading *loading, const struct query_rows *rows)
+static void add_call(struct loading *loading, const struct query_rows *rows)
 {
 	struct tree *tree = loading->tree;
 	struct tree_process *p = find_process(loading, query_integer(rows, 0));
@@ -348,30 +307,25 @@ static int add_call(struct loading *loading, const struct query_rows *rows)
 	uint32_t parent, node;
 
 	if (!p || number > UINT32_MAX)
-		return 0;
+		return;
 	if (!p->calls)
 		p->first_call = tree->call_count;
 	parent = call_parent(loading, p, rows);
-	node = parent == TREE_NONE ? TREE_NONE
-				   : tree_child(tree, parent, TREE_CALL, query_integer(rows, 4));
-	if (node == TREE_NONE || GROW(tree->calls, tree->call_count, tree->call_capacity))
-		return -ENOMEM;
+	node = tree_child(tree, parent, TREE_CALL, query_integer(rows, 4));
+	GROW(tree->calls, tree->call_count, tree->call_capacity);
 	count_node(tree->nodes + node, rows, 5, 6);
 	tree->calls[tree->call_count++] =
 		(struct tree_call){(uint32_t)number, node, query_integer(rows, 5)};
 	p->calls++;
-	return 0;
 }
 
 /* ---- dispatches ------------------------------------------------------------------------ */
 
-static int set_shapes(struct loading *loading)
+static void set_shapes(struct loading *loading)
 {
 	const struct trace *trace = loading->trace;
 
-	loading->shapes = calloc(trace->shape_count + 1, sizeof(*loading->shapes));
-	if (!loading->shapes)
-		return -ENOMEM;
+	loading->shapes = xcalloc(trace->shape_count + 1, sizeof(*loading->shapes));
 	for (size_t i = 0; i < trace->shape_count; i++) {
 		const struct trace_shape *from = trace->shapes + i;
 		const struct tree_process *p = find_process(loading, from->process_id);
@@ -383,7 +337,6 @@ static int set_shapes(struct loading *loading)
 			.parent = TREE_NONE,
 		};
 	}
-	return 0;
 }
 
 /* Returns the parent of a dispatch: its call, otherwise its range, otherwise its thread. */
@@ -463,7 +416,7 @@ static void add_cost(struct loading *loading, const struct tree_process *p,
 		self->peak_ns = wrap_plus(self->peak_ns, query_integer(rows, 2));
 }
 
-static int add_dispatch(struct loading *loading, const struct query_rows *rows)
+static void add_dispatch(struct loading *loading, const struct query_rows *rows)
 {
 	struct tree *tree = loading->tree;
 	size_t at = trace_shape(loading->trace, query_integer(rows, 0));
@@ -473,63 +426,40 @@ static int add_dispatch(struct loading *loading, const struct query_rows *rows)
 
 	/* It is not wanted, or the file is damaged. */
 	if (at == loading->trace->shape_count || shape->process == TREE_NONE)
-		return 0;
+		return;
 	parent = dispatch_parent(tree, tree->processes + shape->process, rows, &call);
-	if (parent == TREE_NONE)
-		return -ENOMEM;
 	if (parent != shape->parent) {
 		shape->leaf = tree_child(tree, parent, TREE_KERNEL, shape->kernel);
 		shape->parent = parent;
 	}
-	if (shape->leaf == TREE_NONE)
-		return -ENOMEM;
 	add_kernel(tree->nodes + shape->leaf, rows, call);
 	if (call && loading->costs.count)
 		add_cost(loading, tree->processes + shape->process, shape, call, rows);
-	return 0;
 }
 
 /* ---- the whole tree -------------------------------------------------------------------- */
 
-static int add_all(struct loading *loading, const char *name,
-	int (*add)(struct loading *loading, const struct query_rows *rows))
-{
-	int r = 0;
-
-	QUERY_EACH (r, loading->query, name, rows)
-		r = add(loading, rows);
-	return r;
-}
-
 /* Loads the texts that are names of nodes. */
 static int load_texts(struct loading *loading)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	struct tree *tree = loading->tree;
-	int r = query_ask(loading->query, "strings", &rows);
+	int r = 0;
 
-	tree->texts = calloc(tree->name_count + 1, sizeof(*tree->texts));
-	if (!tree->texts)
-		return -ENOMEM;
+	tree->texts = xcalloc(tree->name_count + 1, sizeof(*tree->texts));
 	for (size_t i = 0; i < tree->name_count; i++) {
 		int64_t name = tree->names[i];
 		const char *text = name <= TREE_OP_NAME && name != TREE_OTHER_NAME
 					   ? loading->op_names[TREE_OP_NAME - name].text
 					   : step_names_text(&loading->steps, name);
 
-		tree->texts[i] = text ? strdup(text) : NULL;
-		if (text && !tree->texts[i])
-			return -ENOMEM;
+		tree->texts[i] = text ? xstrdup(text) : NULL;
 	}
-	while (!r && (r = query_next(rows)) > 0) {
+	QUERY_EACH (r, loading->query, "strings", rows) {
 		uint32_t at = idmap_find(&tree->name_of, query_integer(rows, 0));
 
-		r = 0;
 		if (at == IDMAP_NONE || tree->texts[at])
 			continue;
-		tree->texts[at] = strdup(query_text(rows, 1) ? query_text(rows, 1) : "");
-		if (!tree->texts[at])
-			return -ENOMEM;
+		tree->texts[at] = xstrdup(query_text(rows, 1) ? query_text(rows, 1) : "");
 	}
 	return r;
 }
@@ -553,46 +483,46 @@ static void name_categories(struct tree *tree)
 
 static int load(struct loading *loading, const struct choice_list *ranks, const regex_t *steps)
 {
-	int r = add_processes(loading, ranks);
+	/* In this order: each finds the nodes of those before it. */
+	static const struct {
+		const char *query;
+		void (*add)(struct loading *loading, const struct query_rows *rows);
+	} parts[] = {
+		{"tree_markers", add_marker},
+		{"tree_op_names", add_op_name},
+		{"tree_ops", add_op},
+		{"tree_op_inputs", add_op_cost},
+		{"tree_call_ops", add_call_op},
+		{"tree_calls", add_call},
+		{"tree_dispatches", add_dispatch},
+	};
+	int r = steps ? step_names_load(loading->query, steps, &loading->steps) : 0;
 
-	if (!r && steps)
-		r = step_names_load(loading->query, steps, &loading->steps);
 	if (!r)
 		r = costs_load(loading->query, &loading->costs);
-	if (!r)
-		r = set_shapes(loading);
-	if (!r)
-		r = add_all(loading, "tree_markers", add_marker);
-	if (!r)
-		r = add_all(loading, "tree_op_names", add_op_name);
-	if (!r)
-		r = add_all(loading, "tree_ops", add_op);
-	if (!r)
-		r = add_all(loading, "tree_op_inputs", add_op_cost);
-	if (!r)
-		r = add_all(loading, "tree_call_ops", add_call_op);
-	if (!r)
-		r = add_all(loading, "tree_calls", add_call);
-	if (!r)
-		r = add_all(loading, "tree_dispatches", add_dispatch);
+	add_processes(loading, ranks);
+	set_shapes(loading);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		QUERY_EACH (r, loading->query, parts[i].query, rows)
+			parts[i].add(loading, rows);
 	if (!r)
 		r = load_texts(loading);
 	if (r)
 		return r;
 	name_categories(loading->tree);
-	return tree_finish(loading->tree);
+	tree_finish(loading->tree);
+	return 0;
 }
 
 int tree_new(const struct trace *trace, const struct choice_list *ranks, const regex_t *steps,
 	struct tree **ret)
 {
-	CLEANUP(tree_free_p) struct tree *tree = calloc(1, sizeof(*tree));
+	CLEANUP(tree_free_p) struct tree *tree = xcalloc(1, sizeof(*tree));
 	CLEANUP(loading_done)
 	struct loading loading = {.trace = trace, .query = trace->query, .tree = tree};
 	int r;
 
-	if (!tree || GROW(tree->nodes, tree->node_count, tree->node_capacity))
-		return -ENOMEM;
+	GROW(tree->nodes, tree->node_count, tree->node_capacity);
 	tree->nodes[tree->node_count++] = (struct tree_node){.kind = TREE_ROOT};
 	r = load(&loading, ranks, steps);
 	if (r)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Merges the trees of all processes and threads. */
-#include <errno.h>
 #include <stdlib.h>
 
+#include "cli/base/memory.h"
 #include "cli/tree/tree.h"
 #include "proto/base/cleanup.h"
 
@@ -62,7 +62,7 @@ static void add_node(struct tree_node *to, const struct tree_node *from)
 }
 
 /* Parents come before their children. */
-static int map_nodes(struct merging *m)
+static void map_nodes(struct merging *m)
 {
 	const struct tree *from = m->from;
 
@@ -72,36 +72,30 @@ static int map_nodes(struct merging *m)
 
 		if (node->kind > TREE_THREAD)
 			into = tree_child(m->to, into, node->kind, from->names[node->name]);
-		if (into == TREE_NONE)
-			return -ENOMEM;
 		m->into[i] = into;
 		if (node->kind > TREE_THREAD)
 			add_node(m->to->nodes + into, node);
 	}
-	return 0;
 }
 
 /* ---- spread over the processes --------------------------------------------------------- */
 
-static int group_by_process(struct merging *m)
+static void group_by_process(struct merging *m)
 {
 	const struct tree *from = m->from;
 	size_t n = from->process_count;
 
-	m->nodes = calloc(from->node_count + 1, sizeof(*m->nodes));
-	m->first = calloc(n + 2, sizeof(*m->first));
-	m->gpu_ns = calloc(m->to->node_count + 1, sizeof(*m->gpu_ns));
-	m->has = calloc(m->to->node_count + 1, sizeof(*m->has));
-	m->touched = calloc(m->to->node_count + 1, sizeof(*m->touched));
-	if (!m->nodes || !m->first || !m->gpu_ns || !m->has || !m->touched)
-		return -ENOMEM;
+	m->nodes = xcalloc(from->node_count + 1, sizeof(*m->nodes));
+	m->first = xcalloc(n + 2, sizeof(*m->first));
+	m->gpu_ns = xcalloc(m->to->node_count + 1, sizeof(*m->gpu_ns));
+	m->has = xcalloc(m->to->node_count + 1, sizeof(*m->has));
+	m->touched = xcalloc(m->to->node_count + 1, sizeof(*m->touched));
 	for (size_t i = 1; i < from->node_count; i++)
 		m->first[from->nodes[i].process + 2]++;
 	for (size_t i = 1; i < n + 2; i++)
 		m->first[i] += m->first[i - 1];
 	for (uint32_t i = 1; i < from->node_count; i++)
 		m->nodes[m->first[from->nodes[i].process + 1]++] = i;
-	return 0;
 }
 
 static void spread_process(struct merging *m, uint32_t process)
@@ -135,49 +129,35 @@ static void spread_process(struct merging *m, uint32_t process)
 	}
 }
 
-static int take_texts(const struct tree *from, struct tree *to)
+static void take_texts(const struct tree *from, struct tree *to)
 {
 	to->borrows_texts = true;
-	to->texts = calloc(to->name_count + 1, sizeof(*to->texts));
-	if (!to->texts)
-		return -ENOMEM;
+	to->texts = xcalloc(to->name_count + 1, sizeof(*to->texts));
 	for (size_t i = 0; i < to->name_count; i++) {
 		uint32_t at = idmap_find(&from->name_of, to->names[i]);
 
 		if (at != IDMAP_NONE)
 			to->texts[i] = from->texts[at];
 	}
-	return 0;
 }
 
-int tree_merge(const struct tree *tree, struct tree **ret)
+struct tree *tree_merge(const struct tree *tree)
 {
-	CLEANUP(tree_free_p) struct tree *to = calloc(1, sizeof(*to));
+	struct tree *to = xcalloc(1, sizeof(*to));
 	CLEANUP(merging_done)
 	struct merging m = {
 		.from = tree,
 		.to = to,
-		.into = calloc(tree->node_count + 1, sizeof(*m.into)),
+		.into = xcalloc(tree->node_count + 1, sizeof(*m.into)),
 	};
-	int r;
 
-	if (!to || !m.into)
-		return -ENOMEM;
-	to->nodes = calloc(1, sizeof(*to->nodes));
-	if (!to->nodes)
-		return -ENOMEM;
+	to->nodes = xcalloc(1, sizeof(*to->nodes));
 	to->node_count = to->node_capacity = 1;
-	r = map_nodes(&m);
-	if (!r)
-		r = group_by_process(&m);
-	for (uint32_t i = 0; i < tree->process_count && !r; i++)
+	map_nodes(&m);
+	group_by_process(&m);
+	for (uint32_t i = 0; i < tree->process_count; i++)
 		spread_process(&m, i);
-	if (!r)
-		r = take_texts(tree, to);
-	if (!r)
-		r = tree_finish(to);
-	if (r)
-		return r;
-	*ret = TAKE(to);
-	return 0;
+	take_texts(tree, to);
+	tree_finish(to);
+	return to;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "cli/tree/show.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/color.h"
 #include "proto/base/cleanup.h"
 
@@ -175,7 +175,7 @@ static bool find_worst(const struct tree_view *view, const struct tree_node *nod
 	return true;
 }
 
-static int put_named(struct showing *showing, uint32_t at)
+static void put_named(struct showing *showing, uint32_t at)
 {
 	const struct tree_view *view = showing->view;
 	const struct tree_node *node = view->tree->nodes + at;
@@ -186,17 +186,15 @@ static int put_named(struct showing *showing, uint32_t at)
 	int indent = node->depth > 1 ? (node->depth - 1) * 2 : 0;
 
 	format_note(node, note);
-	if (asprintf(&text, "%*s%s%s", indent < INDENT_MAX ? indent : INDENT_MAX, "", name, note) <
-		0)
-		return -ENOMEM;
+	text = xasprintf("%*s%s%s", indent < INDENT_MAX ? indent : INDENT_MAX, "", name, note);
 	fill(view, at, name, row);
 	row[KEYS] = render_text(find_worst(view, node, worst) ? worst : NULL);
 	row[KEYS + 1] = render_text(text);
-	return render_row(showing->render, row);
+	render_row(showing->render, row);
 }
 
 /* Prints one row for all nodes that are too small. */
-static int put_rest(
+static void put_rest(
 	struct showing *showing, uint32_t parent, const struct tree_node *rest, size_t n)
 {
 	struct render_value row[ROW_MAX];
@@ -211,18 +209,17 @@ static int put_rest(
 	row[7] = render_real(percent(showing->view, rest->all.gpu_ns));
 	row[9] = render_integer((int64_t)rest->all.kernels);
 	row[KEYS + 1] = render_text(text);
-	return render_row(showing->render, row);
+	render_row(showing->render, row);
 }
 
 /* Recursion is as deep as the tree, at most TREE_DEPTH_MAX. */
-static int put_children(struct showing *showing, uint32_t parent)
+static void put_children(struct showing *showing, uint32_t parent)
 {
 	const struct tree *tree = showing->view->tree;
 	struct tree_node rest = {0};
 	size_t small = 0;
-	int r = 0;
 
-	for (uint32_t i = tree->first_child[parent]; i < tree->first_child[parent + 1] && !r; i++) {
+	for (uint32_t i = tree->first_child[parent]; i < tree->first_child[parent + 1]; i++) {
 		uint32_t at = tree->children[i];
 		const struct tree_node *node = tree->nodes + at;
 
@@ -235,13 +232,11 @@ static int put_children(struct showing *showing, uint32_t parent)
 				(int64_t)((uint64_t)rest.all.gpu_ns + (uint64_t)node->all.gpu_ns);
 			continue;
 		}
-		r = put_named(showing, at);
-		if (!r)
-			r = put_children(showing, at);
+		put_named(showing, at);
+		put_children(showing, at);
 	}
-	if (!r && small && showing->view->options->format == RENDER_TABLE)
-		r = put_rest(showing, parent, &rest, small);
-	return r;
+	if (small && showing->view->options->format == RENDER_TABLE)
+		put_rest(showing, parent, &rest, small);
 }
 
 /* ---- text ------------------------------------------------------------------------------ */
@@ -267,7 +262,6 @@ static void put_reading(const struct tree_view *view, FILE *to)
 	const struct tree *tree = view->tree;
 	const struct tree_sums *all = &tree->nodes[0].all;
 	CLEANUP(free_p) char *text = NULL;
-	size_t bytes = 0;
 	FILE *line;
 	CLEANUP(free_p) char *kernels = render_count((int64_t)all->kernels);
 
@@ -275,9 +269,7 @@ static void put_reading(const struct tree_view *view, FILE *to)
 		fputs("no kernels: nothing to show times of\n", to);
 		return;
 	}
-	line = open_memstream(&text, &bytes);
-	if (!line)
-		return;
+	line = xmemstream(&text);
 	fprintf(line, "%.3f ms GPU time: %s kernels, %zu %s, %.0f %% in roctx ranges",
 		(double)all->gpu_ns / 1e6, kernels ? kernels : "", view->by_rank->wanted,
 		view->by_rank->wanted == 1 ? "process" : "processes", in_ranges(tree));
@@ -309,53 +301,42 @@ static void put_notes(const struct tree_view *view, FILE *to)
 			TREE_NODES_MAX);
 }
 
-static int put_text(const struct tree_view *view, FILE *to)
+static void put_text(const struct tree_view *view, FILE *to)
 {
 	CLEANUP(render_free_p) struct render *render = NULL;
 	struct showing showing = {.view = view};
 	struct render_column shown[COLUMNS];
-	int r;
 
 	memcpy(shown, columns, sizeof(shown));
 	for (size_t i = FIRST_COST; i <= LAST_COST && !view->tree->nodes[0].all.cost_ns; i++)
 		shown[i].title = NULL;
-	r = render_new(to, RENDER_TABLE, shown, COLUMNS, &render);
-	if (r)
-		return r;
 	color_put_verdict(to, view->verdict->line);
 	put_reading(view, to);
 	put_notes(view, to);
 	if (view->tree->node_count < 2)
-		return 0;
+		return;
 	fputc('\n', to);
+	showing.render = render = render_new(to, RENDER_TABLE, shown, COLUMNS);
 	render_set_width(render, view->options->width);
-	showing.render = render;
-	r = put_children(&showing, 0);
-	if (!r)
-		render_finish(render);
-	return r;
+	put_children(&showing, 0);
+	render_finish(render);
 }
 
 /* ---- JSON and CSV ---------------------------------------------------------------------- */
 
-static int put_rows(const struct tree_view *view, FILE *to)
+static void put_rows(const struct tree_view *view, FILE *to)
 {
-	CLEANUP(render_free_p) struct render *render = NULL;
-	struct showing showing = {.view = view};
-	int r = render_new(to, view->options->format, columns, KEYS, &render);
+	CLEANUP(render_free_p)
+	struct render *render = render_new(to, view->options->format, columns, KEYS);
+	struct showing showing = {view, render};
 
-	if (r)
-		return r;
 	render_tell_simulated(render, view->verdict->is_simulated);
-	showing.render = render;
-	r = put_children(&showing, 0);
-	if (!r)
-		render_finish(render);
-	return r;
+	put_children(&showing, 0);
+	render_finish(render);
 }
 
 /* Rows are streamed, because there may be a million. */
-static int put_json(const struct tree_view *view, FILE *to)
+static void put_json(const struct tree_view *view, FILE *to)
 {
 	const struct tree *tree = view->by_rank;
 	json_t *document = json_pack("{s:i, s:s, s:I, s:I, s:I, s:I, s:I}", "schema", 1, "by",
@@ -363,19 +344,14 @@ static int put_json(const struct tree_view *view, FILE *to)
 		(json_int_t)tree->nodes[0].all.gpu_ns, "kernels",
 		(json_int_t)tree->nodes[0].all.kernels, "lost_calls", (json_int_t)tree->lost_calls,
 		"lost_ranges", (json_int_t)tree->lost_ranges, "folded", (json_int_t)tree->folded);
-	int r = document ? verdict_put_json(view->verdict, document) : -ENOMEM;
 
-	if (!r) {
-		fputc('{', to);
-		r = render_json_value(to, document, JSON_COMPACT | JSON_EMBED);
-	}
+	verdict_put_json(view->verdict, document);
+	fputc('{', to);
+	render_json_value(to, document, JSON_COMPACT | JSON_EMBED);
 	json_decref(document);
-	if (r)
-		return r;
 	fputs(",\n\"nodes\":", to);
-	r = put_rows(view, to);
+	put_rows(view, to);
 	fputs("}\n", to);
-	return r;
 }
 
 /* ---- folded stacks --------------------------------------------------------------------- */
@@ -412,20 +388,22 @@ static void put_stacks(
 		put_stacks(view, tree->children[i], path, depth, to);
 }
 
-int tree_show(const struct tree_view *view, FILE *to)
+void tree_show(const struct tree_view *view, FILE *to)
 {
 	uint32_t path[TREE_DEPTH_MAX + 8];
 
 	if (view->options->is_folded) {
 		put_stacks(view, 0, path, 0, to);
-		return 0;
+		return;
 	}
 	switch (view->options->format) {
 	case RENDER_JSON:
-		return put_json(view, to);
+		put_json(view, to);
+		break;
 	case RENDER_CSV:
-		return put_rows(view, to);
+		put_rows(view, to);
+		break;
 	default:
-		return put_text(view, to);
+		put_text(view, to);
 	}
 }

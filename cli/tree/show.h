@@ -22,5 +22,4 @@ struct tree_view {
 	const struct tree_options *options;
 };
 
-/* Returns 0 or -ENOMEM. */
-int tree_show(const struct tree_view *view, FILE *to);
+void tree_show(const struct tree_view *view, FILE *to);

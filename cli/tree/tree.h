@@ -119,15 +119,12 @@ struct tree {
  * Builds a tree with one node per process and thread above the ranges. @ranks limits it to these.
  * With @steps (POSIX extended, compiled), ranges whose text matches are one node for all numbers at
  * the end of the match; with NULL each text is a name of its own. Returns 0, or -errno with the
- * reason in query_error(), except for -ENOMEM.
+ * reason in query_error().
  */
 int tree_new(const struct trace *trace, const struct choice_list *ranks, const regex_t *steps,
 	struct tree **ret);
-/*
- * Merges all processes and threads of @tree, with their spread; borrows texts of @tree. Returns 0
- * or -ENOMEM.
- */
-int tree_merge(const struct tree *tree, struct tree **ret);
+/* Merges all processes and threads of @tree, with their spread; borrows texts of @tree. */
+struct tree *tree_merge(const struct tree *tree);
 void tree_free_p(struct tree **tree);
 
 /*
@@ -135,8 +132,8 @@ void tree_free_p(struct tree **tree);
  */
 uint32_t tree_child(struct tree *tree, uint32_t parent, enum tree_kind kind, int64_t name);
 void tree_add_costs(struct tree_sums *to, const struct tree_sums *from);
-/* Sums up the nodes and sorts the children. Returns 0 or -ENOMEM. */
-int tree_finish(struct tree *tree);
+/* Sums up the nodes and sorts the children. */
+void tree_finish(struct tree *tree);
 /*
  * Returns "rank 3", "thread 7", or the text, unescaped; @buffer is used for names that are not
  * texts.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Nodes by parent, kind and name; sums of the nodes below; the order of children. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/array.h"
 #include "cli/tree/tree.h"
 #include "cli/base/wrapping.h"
@@ -41,8 +41,7 @@ static uint32_t name_index(struct tree *tree, int64_t name)
 {
 	uint32_t *at = idmap_at(&tree->name_of, name);
 
-	if (!at || GROW(tree->names, tree->name_count, tree->name_capacity))
-		return TREE_NONE;
+	GROW(tree->names, tree->name_count, tree->name_capacity);
 	if (*at == IDMAP_NONE) {
 		*at = (uint32_t)tree->name_count;
 		tree->names[tree->name_count++] = name;
@@ -59,8 +58,7 @@ static uint32_t find_or_make(
 	if (found != IDMAP_NONE || tree->node_count >= max)
 		return found;
 	at = idmap_at(&tree->node_of, key);
-	if (!at || GROW(tree->nodes, tree->node_count, tree->node_capacity))
-		return TREE_NONE;
+	GROW(tree->nodes, tree->node_count, tree->node_capacity);
 	*at = (uint32_t)tree->node_count;
 	tree->nodes[tree->node_count++] = (struct tree_node){
 		.parent = parent,
@@ -177,17 +175,15 @@ static void number(struct tree *tree, uint32_t at, uint32_t *next)
 		number(tree, tree->children[i], next);
 }
 
-int tree_finish(struct tree *tree)
+void tree_finish(struct tree *tree)
 {
 	uint32_t next = 0;
 	size_t n = tree->node_count;
-	CLEANUP(free_p) uint32_t *fill = calloc(n + 1, sizeof(*fill));
+	CLEANUP(free_p) uint32_t *fill = xcalloc(n + 1, sizeof(*fill));
 
-	tree->children = calloc(n + 1, sizeof(*tree->children));
-	tree->first_child = calloc(n + 2, sizeof(*tree->first_child));
-	tree->place = calloc(n + 1, sizeof(*tree->place));
-	if (!fill || !tree->children || !tree->first_child || !tree->place)
-		return -ENOMEM;
+	tree->children = xcalloc(n + 1, sizeof(*tree->children));
+	tree->first_child = xcalloc(n + 2, sizeof(*tree->first_child));
+	tree->place = xcalloc(n + 1, sizeof(*tree->place));
 	sum_up(tree);
 	for (size_t i = 1; i < n; i++)
 		tree->first_child[tree->nodes[i].parent + 1]++;
@@ -202,7 +198,6 @@ int tree_finish(struct tree *tree)
 		qsort_r(tree->children + tree->first_child[i], fill[i], sizeof(*tree->children),
 			compare_children, tree);
 	number(tree, 0, &next);
-	return 0;
 }
 
 /* ---- reading --------------------------------------------------------------------------- */

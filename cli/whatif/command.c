@@ -218,8 +218,8 @@ int cmd_whatif(int argc, char **argv)
 			check_peers(&w);
 	}
 	if (!r && (!w.refused[0] || o.verb.format == RENDER_JSON))
-		r = whatif_show(&w, verdict, o.verb.format,
-			render_terminal_width(STDOUT_FILENO, 100), stdout);
+		whatif_show(&w, verdict, o.verb.format, render_terminal_width(STDOUT_FILENO, 100),
+			stdout);
 	if (r)
 		return verb_fail(query, error);
 	if (!w.refused[0])

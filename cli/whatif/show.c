@@ -81,7 +81,7 @@ static void fill_row(const struct whatif *w, const struct whatif_prediction *p, 
 	*v = render_integer((int64_t)p->without_peer);
 }
 
-static int put_json(const struct whatif *w, const struct verdict *verdict, FILE *to)
+static void put_json(const struct whatif *w, const struct verdict *verdict, FILE *to)
 {
 	const struct whatif_graph *g = &w->graph;
 	json_t *document = json_pack(
@@ -95,42 +95,34 @@ static int put_json(const struct whatif *w, const struct verdict *verdict, FILE 
 		g->delay_pct, "unexplained_pct", g->unexplained_pct, "either_way",
 		(int)w->is_either_way, "predictions", json_array());
 	json_t *predictions = json_object_get(document, "predictions");
-	int r = document ? verdict_put_json(verdict, document) : -ENOMEM;
 
-	for (size_t i = 0; i < w->count && !r && !w->refused[0]; i++) {
+	verdict_put_json(verdict, document);
+	for (size_t i = 0; i < w->count && !w->refused[0]; i++) {
 		struct render_value row[COLUMNS];
 		struct words words;
 
 		fill_row(w, w->predictions + i, &words, row);
-		if (json_array_append_new(predictions, render_json_row(columns, COLUMNS, row)))
-			r = -ENOMEM;
+		json_array_append_new(predictions, render_json_row(columns, COLUMNS, row));
 	}
-	if (!r)
-		render_json(to, document, false);
+	render_json(to, document, false);
 	json_decref(document);
-	return r;
 }
 
-static int put_table(const struct whatif *w, const struct verdict *verdict,
+static void put_table(const struct whatif *w, const struct verdict *verdict,
 	enum render_format format, size_t width, FILE *to)
 {
-	CLEANUP(render_free_p) struct render *render = NULL;
-	int r = render_new(to, format, columns, COLUMNS, &render);
+	CLEANUP(render_free_p) struct render *render = render_new(to, format, columns, COLUMNS);
 
-	if (!r) {
-		render_set_width(render, width);
-		render_tell_simulated(render, verdict->is_simulated);
-	}
-	for (size_t i = 0; i < w->count && !r; i++) {
+	render_set_width(render, width);
+	render_tell_simulated(render, verdict->is_simulated);
+	for (size_t i = 0; i < w->count; i++) {
 		struct render_value row[COLUMNS];
 		struct words words;
 
 		fill_row(w, w->predictions + i, &words, row);
-		r = render_row(render, row);
+		render_row(render, row);
 	}
-	if (!r)
-		render_finish(render);
-	return r;
+	render_finish(render);
 }
 
 static void put_head(const struct whatif *w, FILE *to)
@@ -154,14 +146,16 @@ static void put_head(const struct whatif *w, FILE *to)
 	fputc('\n', to);
 }
 
-int whatif_show(const struct whatif *w, const struct verdict *verdict, enum render_format format,
+void whatif_show(const struct whatif *w, const struct verdict *verdict, enum render_format format,
 	size_t width, FILE *to)
 {
-	if (format == RENDER_JSON)
-		return put_json(w, verdict, to);
+	if (format == RENDER_JSON) {
+		put_json(w, verdict, to);
+		return;
+	}
 	if (format == RENDER_TABLE) {
 		color_put_verdict(to, verdict->line);
 		put_head(w, to);
 	}
-	return put_table(w, verdict, format, width, to);
+	put_table(w, verdict, format, width, to);
 }

@@ -228,5 +228,5 @@ void whatif_done(struct whatif *whatif);
 
 /* Writes "rank 3", or "process 7" if its rank is unknown. */
 void whatif_name_process(const struct whatif_job *job, uint32_t process, char ret[48]);
-int whatif_show(const struct whatif *whatif, const struct verdict *verdict,
+void whatif_show(const struct whatif *whatif, const struct verdict *verdict,
 	enum render_format format, size_t width, FILE *to);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/database/session/find_session.h"
 
-#include <errno.h>
 #include <glob.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/base/memory.h"
 #include "cli/collector/ask_all.h"
 #include "cli/database/file.h"
 #include "proto/base/cleanup.h"
@@ -159,15 +159,15 @@ static bool ends_with(const char *text, const char *ending)
 /* Frees @found. Files beside a database are left out. */
 static char **take_found(glob_t *found)
 {
-	char **paths = calloc(found->gl_pathc + 1, sizeof(*paths));
+	char **paths = xcalloc(found->gl_pathc + 1, sizeof(*paths));
 
-	for (size_t i = 0, fill = 0; paths && i < found->gl_pathc; i++) {
+	for (size_t i = 0, fill = 0; i < found->gl_pathc; i++) {
 		const char *path = found->gl_pathv[i];
 
 		if (ends_with(path, "-wal") || ends_with(path, "-shm") ||
 			ends_with(path, "-journal"))
 			continue;
-		paths[fill] = resolve(strdup(path));
+		paths[fill] = resolve(xstrdup(path));
 		fill += paths[fill] != NULL;
 	}
 	globfree(found);
@@ -219,7 +219,7 @@ char **find_stores(void)
 
 	if (!stores)
 		return NULL;
-	stores[count] = strdup(FIND_SERVICE_DIR);
+	stores[count] = xstrdup(FIND_SERVICE_DIR);
 	count += stores[count] != NULL;
 	stores[count] = state_dir();
 	return stores;
@@ -262,10 +262,7 @@ uint64_t newest_written_ns(const char *path)
 	CLEANUP(free_p) char *wal = NULL;
 	uint64_t own_ns = written_ns(path), wal_ns;
 
-	if (asprintf(&wal, "%s-wal", path) < 0) {
-		wal = NULL;
-		return own_ns;
-	}
+	wal = xasprintf("%s-wal", path);
 	wal_ns = written_ns(wal);
 	return wal_ns > own_ns ? wal_ns : own_ns;
 }
@@ -283,7 +280,7 @@ static void consider(void *data, const char *path)
 
 	if (ns <= newest->written_ns || !query_file_is_ours(path))
 		return;
-	copy = strdup(path);
+	copy = xstrdup(path);
 	if (!copy)
 		return;
 	free(newest->path);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "cli/database/session/index.h"
 
-#include <limits.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/array.h"
 #include "cli/database/file.h"
 #include "proto/base/cleanup.h"
@@ -96,7 +96,7 @@ static char *copy_text(sqlite3_stmt *row, int column)
 {
 	const char *text = (const char *)sqlite3_column_text(row, column);
 
-	return text ? strdup(text) : NULL;
+	return text ? xstrdup(text) : NULL;
 }
 
 static void free_session(struct query_index_session *session)
@@ -171,7 +171,7 @@ void query_index_add(struct query_index *index, const char *folder)
 {
 	CLEANUP(close_db_p) sqlite3 *db = NULL;
 	CLEANUP(finalize_p) sqlite3_stmt *part = NULL;
-	CLEANUP(free_p) char *path = NULL, *last = strdup(""), *real = realpath(folder, NULL);
+	CLEANUP(free_p) char *path = NULL, *last = xstrdup(""), *real = realpath(folder, NULL);
 
 	if (!real || !last || asprintf(&path, "%s/index.db", real) < 0)
 		return;

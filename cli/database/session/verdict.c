@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "cli/database/session/verdict.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "proto/base/cleanup.h"
 
 /* Storage for the names of reasons that struct completeness borrows. */
@@ -241,13 +241,11 @@ static int verdict_fill(struct query *query, const uint64_t *rows_seen, struct v
 
 int verdict_new(struct query *query, const uint64_t *rows_seen, struct verdict **ret)
 {
-	CLEANUP(verdict_free_p) struct verdict *v = calloc(1, sizeof(*v));
+	CLEANUP(verdict_free_p) struct verdict *v = xcalloc(1, sizeof(*v));
 	int r;
 
 	if (v)
-		v->names = malloc(VERDICT_NAMES_BYTES);
-	if (!v || !v->names)
-		return -ENOMEM;
+		v->names = xmalloc(VERDICT_NAMES_BYTES);
 	r = verdict_fill(query, rows_seen, v);
 	if (r)
 		return r;
@@ -269,28 +267,25 @@ json_t *verdict_complete_json(const struct verdict *verdict)
 	return verdict->is_unknown ? json_null() : json_boolean(verdict->is_complete);
 }
 
-int verdict_put_json(const struct verdict *verdict, json_t *document)
+void verdict_put_json(const struct verdict *verdict, json_t *document)
 {
 	const struct completeness *c = &verdict->counts;
-	int bad = 0;
 
-	bad |= json_object_set_new(document, "complete", verdict_complete_json(verdict));
-	bad |= json_object_set_new(document, "simulated", json_boolean(verdict->is_simulated));
-	bad |= json_object_set_new(document, "live", json_boolean(c->live));
-	bad |= json_object_set_new(document, "line", json_string(verdict->line));
-	bad |= json_object_set_new(document, "dispatched",
+	json_object_set_new(document, "complete", verdict_complete_json(verdict));
+	json_object_set_new(document, "simulated", json_boolean(verdict->is_simulated));
+	json_object_set_new(document, "live", json_boolean(c->live));
+	json_object_set_new(document, "line", json_string(verdict->line));
+	json_object_set_new(document, "dispatched",
 		c->imported ? json_null() : json_integer((json_int_t)c->dispatched));
-	bad |= json_object_set_new(document, "stored", json_integer((json_int_t)c->stored));
-	bad |= json_object_set_new(document, "dropped", json_integer((json_int_t)c->dropped));
-	bad |= json_object_set_new(document, "untimed", json_integer((json_int_t)c->untimed));
-	bad |= json_object_set_new(
+	json_object_set_new(document, "stored", json_integer((json_int_t)c->stored));
+	json_object_set_new(document, "dropped", json_integer((json_int_t)c->dropped));
+	json_object_set_new(document, "untimed", json_integer((json_int_t)c->untimed));
+	json_object_set_new(
 		document, "untimed_by_mode", json_integer((json_int_t)c->untimed_by_mode));
-	bad |= json_object_set_new(document, "queues_not_followed",
+	json_object_set_new(document, "queues_not_followed",
 		json_integer((json_int_t)(c->queues_coop + c->queues_ineligible)));
-	bad |= json_object_set_new(
-		document, "outstanding", json_integer((json_int_t)c->outstanding));
-	bad |= json_object_set_new(document, "skipped", json_integer((json_int_t)c->skipped));
-	bad |= json_object_set_new(document, "torn", json_integer((json_int_t)c->torn));
-	bad |= json_object_set_new(document, "pending", json_integer((json_int_t)c->pending));
-	return bad ? -ENOMEM : 0;
+	json_object_set_new(document, "outstanding", json_integer((json_int_t)c->outstanding));
+	json_object_set_new(document, "skipped", json_integer((json_int_t)c->skipped));
+	json_object_set_new(document, "torn", json_integer((json_int_t)c->torn));
+	json_object_set_new(document, "pending", json_integer((json_int_t)c->pending));
 }

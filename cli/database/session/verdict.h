@@ -30,8 +30,8 @@ void verdict_free_p(struct verdict **verdict);
 /* For labels: NULL if the record is complete, otherwise a word for the kind of record. */
 const char *verdict_label(const struct verdict *verdict);
 
-/* Returns true, false, or null if it is unknown; NULL if memory is short. */
+/* Returns true, false, or null if it is unknown. */
 json_t *verdict_complete_json(const struct verdict *verdict);
 
-/* Adds the keys of the contract to @document. Returns 0 or -ENOMEM. */
-int verdict_put_json(const struct verdict *verdict, json_t *document);
+/* Adds the keys of the contract to @document. */
+void verdict_put_json(const struct verdict *verdict, json_t *document);

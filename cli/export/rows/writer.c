@@ -155,10 +155,11 @@ static json_t *left_out_json(const uint64_t lost[EXPORT_LOSSES])
 int export_put_left_out(FILE *to, const struct export_writer *writer)
 {
 	json_t *object = left_out_json(writer->lost);
-	int r = object ? render_json_value(to, object, JSON_COMPACT) : -ENOMEM;
 
+	if (object)
+		render_json_value(to, object, JSON_COMPACT);
 	json_decref(object);
-	return r;
+	return object ? 0 : -ENOMEM;
 }
 
 int export_put_metadata(FILE *to, const struct export_writer *writer, bool has_left_out)
@@ -167,7 +168,6 @@ int export_put_metadata(FILE *to, const struct export_writer *writer, bool has_l
 	json_t *object = json_object();
 	const char *name = source->session;
 	int bad = json_object_set_new(object, "session", render_json_text(name, strlen(name)));
-	int r;
 
 	bad |= json_object_set_new(object, "start_ns", json_integer(source->start_ns));
 	bad |= json_object_set_new(
@@ -175,11 +175,10 @@ int export_put_metadata(FILE *to, const struct export_writer *writer, bool has_l
 	bad |= json_object_set_new(object, "rtl_version", json_string(RTL_VERSION));
 	if (has_left_out)
 		bad |= json_object_set_new(object, "left_out", left_out_json(writer->lost));
-	r = bad ? -ENOMEM : verdict_put_json(source->verdict, object);
-	if (!r)
-		r = render_json_value(to, object, JSON_COMPACT);
+	verdict_put_json(source->verdict, object);
+	render_json_value(to, object, JSON_COMPACT);
 	json_decref(object);
-	return r;
+	return bad ? -ENOMEM : 0;
 }
 
 int64_t export_workgroups(int64_t grid, int64_t workgroup)

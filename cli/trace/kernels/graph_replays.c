@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "cli/trace/kernels/graph_replays.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/array.h"
 #include "cli/trace/kernels/host_call_key.h"
 #include "proto/base/cleanup.h"
@@ -60,7 +60,7 @@ struct expected {
 	bool has_kernel;
 };
 
-static int add_call(struct graph_replays *g, const struct query_rows *rows,
+static void add_call(struct graph_replays *g, const struct query_rows *rows,
 	struct expected **expected, size_t *capacity)
 {
 	int64_t launch_id = query_integer(rows, 1);
@@ -69,9 +69,8 @@ static int add_call(struct graph_replays *g, const struct query_rows *rows,
 	uint32_t *at;
 
 	if (!unit || unit->launch_id != launch_id || unit->graph != graph) {
-		if (GROW(*expected, g->unit_count, *capacity) ||
-			GROW(g->units, g->unit_count, g->unit_capacity))
-			return -ENOMEM;
+		GROW(*expected, g->unit_count, *capacity);
+		GROW(g->units, g->unit_count, g->unit_capacity);
 		(*expected)[g->unit_count] =
 			(struct expected){.stream = (uint64_t)query_integer(rows, 4)};
 		unit = g->units + g->unit_count++;
@@ -80,22 +79,18 @@ static int add_call(struct graph_replays *g, const struct query_rows *rows,
 			.first_call = (uint32_t)g->call_count};
 	}
 	(*expected)[g->unit_count - 1].has_kernel |= query_integer(rows, 3) != 1;
-	if (GROW(g->calls, g->call_count, g->call_capacity))
-		return -ENOMEM;
+	GROW(g->calls, g->call_count, g->call_capacity);
 	at = idmap_at(&g->call_of_id, query_integer(rows, 0));
-	if (!at)
-		return -ENOMEM;
 	*at = (uint32_t)g->call_count;
 	g->calls[g->call_count++] = query_integer(rows, 0);
 	unit->calls++;
-	return 0;
 }
 
 /*
  * Both are sorted by launch_id. If a group goes into several graphs, one for each GPU, its kernels
  * cannot be assigned, so none of them is known.
  */
-static int add_kernel(struct graph_replays *g, const struct query_rows *rows, uint32_t *unit)
+static void add_kernel(struct graph_replays *g, const struct query_rows *rows, uint32_t *unit)
 {
 	int64_t launch_id = query_integer(rows, 0);
 	struct graph_kernel kernel = {.stream = (uint64_t)query_integer(rows, 1), .has_size = true};
@@ -104,18 +99,16 @@ static int add_kernel(struct graph_replays *g, const struct query_rows *rows, ui
 		++*unit;
 	if (*unit == g->unit_count || g->units[*unit].launch_id != launch_id ||
 		(*unit + 1 < g->unit_count && g->units[*unit + 1].launch_id == launch_id))
-		return 0;
+		return;
 	kernel.unit = *unit;
 	for (int i = 0; i < TRACE_SIZES; i++) {
 		kernel.size[i] = query_integer(rows, 2 + i);
 		kernel.has_size &= !query_is_null(rows, 2 + i);
 	}
-	if (GROW(g->kernels, g->kernel_count, g->kernel_capacity))
-		return -ENOMEM;
+	GROW(g->kernels, g->kernel_count, g->kernel_capacity);
 	if (!g->units[*unit].kernels++)
 		g->units[*unit].first_kernel = (uint32_t)g->kernel_count;
 	g->kernels[g->kernel_count++] = kernel;
-	return 0;
 }
 
 static int load_kernels(struct query *query, struct graph_replays *g)
@@ -124,39 +117,37 @@ static int load_kernels(struct query *query, struct graph_replays *g)
 	int r = 0;
 
 	QUERY_EACH (r, query, "captured_kernels", rows)
-		r = add_kernel(g, rows, &unit);
+		add_kernel(g, rows, &unit);
 	return r;
 }
 
 /* Used if no calls of HIP within those of RCCL were recorded. */
-static int expect_kernels(struct graph_replays *g, const struct expected *expected)
+static void expect_kernels(struct graph_replays *g, const struct expected *expected)
 {
 	for (uint32_t i = 0; i < g->unit_count; i++) {
 		if (!expected[i].has_kernel)
 			continue;
-		if (GROW(g->kernels, g->kernel_count, g->kernel_capacity))
-			return -ENOMEM;
+		GROW(g->kernels, g->kernel_count, g->kernel_capacity);
 		g->units[i].first_kernel = (uint32_t)g->kernel_count;
 		g->units[i].kernels = 1;
 		g->kernels[g->kernel_count++] =
 			(struct graph_kernel){.unit = i, .stream = expected[i].stream};
 	}
-	return 0;
 }
 
 static int load_captured(struct query *query, struct graph_replays *g)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
 	CLEANUP(free_p) struct expected *expected = NULL;
 	size_t capacity = 0;
-	int r = query_ask(query, "captured_calls", &rows);
+	int r = 0;
 
-	while (!r && (r = query_next(rows)) > 0)
-		r = add_call(g, rows, &expected, &capacity);
-	query_rows_free_p(&rows);
+	QUERY_EACH (r, query, "captured_calls", rows)
+		add_call(g, rows, &expected, &capacity);
 	if (!r && g->unit_count)
 		r = load_kernels(query, g);
-	return r || g->kernel_count ? r : expect_kernels(g, expected);
+	if (!r && !g->kernel_count)
+		expect_kernels(g, expected);
+	return r;
 }
 
 /* ---- executable graphs and their launches ---------------------------------------------- */
@@ -198,7 +189,7 @@ static uint64_t address_of(const struct query_rows *rows, int column)
 }
 
 /* Adds the units that were captured into @graph since the previous graph of that address ended. */
-static int add_units(struct making *m, struct graph_exec *exec, int64_t id, uint64_t graph)
+static void add_units(struct making *m, struct graph_exec *exec, int64_t id, uint64_t graph)
 {
 	struct graph_replays *g = m->g;
 	uint32_t end = idmap_find(&m->end_of_address, key_of(id, graph));
@@ -213,51 +204,43 @@ static int add_units(struct making *m, struct graph_exec *exec, int64_t id, uint
 			continue;
 		if (g->exec_unit_count == EXEC_UNITS_MAX)
 			break;
-		if (GROW(g->exec_units, g->exec_unit_count, g->exec_unit_capacity))
-			return -ENOMEM;
+		GROW(g->exec_units, g->exec_unit_count, g->exec_unit_capacity);
 		g->exec_units[g->exec_unit_count++] = i;
 		exec->units++;
 	}
-	return 0;
 }
 
-static int add_exec(struct making *m, const struct query_rows *rows)
+static void add_exec(struct making *m, const struct query_rows *rows)
 {
 	struct graph_replays *g = m->g;
 	int64_t id = query_integer(rows, 0);
 	struct graph_exec exec = {0};
 	uint32_t *at, *before;
-	int r = add_units(m, &exec, id, address_of(rows, 3));
 
-	at = r ? NULL : idmap_at(&m->exec_of_address, key_of(id, address_of(rows, 2)));
-	if (!at)
-		return -ENOMEM;
+	add_units(m, &exec, id, address_of(rows, 3));
+	at = idmap_at(&m->exec_of_address, key_of(id, address_of(rows, 2)));
 	*at = NO_CALLS;
 	if (!exec.units)
-		return 0;
+		return;
 	*at = (uint32_t)g->exec_count;
 	before = idmap_at(&m->execs_of_call, g->units[g->exec_units[exec.first_unit]].first_call);
-	if (!before || GROW(g->execs, g->exec_count, g->exec_capacity))
-		return -ENOMEM;
+	GROW(g->execs, g->exec_count, g->exec_capacity);
 	*before = *before == IDMAP_NONE ? 0 : *before + 1;
 	exec.ordinal = *before;
 	g->execs[g->exec_count++] = exec;
-	return 0;
 }
 
-static int add_end(struct making *m, const struct query_rows *rows)
+static void add_end(struct making *m, const struct query_rows *rows)
 {
 	int64_t id = query_integer(rows, 0);
 	uint32_t *at = idmap_at(&m->end_of_address, key_of(id, address_of(rows, 3)));
 
-	if (!at || GROW(m->ends, m->end_count, m->end_capacity))
-		return -ENOMEM;
+	GROW(m->ends, m->end_count, m->end_capacity);
 	*at = (uint32_t)m->end_count;
 	m->ends[m->end_count++] = id;
-	return 0;
 }
 
-static int add_replay(struct making *m, const struct query_rows *rows)
+static void add_replay(struct making *m, const struct query_rows *rows)
 {
 	struct graph_replays *g = m->g;
 	int64_t id = query_integer(rows, 0);
@@ -266,14 +249,12 @@ static int add_replay(struct making *m, const struct query_rows *rows)
 
 	/* Beyond the shim's limit a replay has no number, so nothing can be matched. */
 	if (exec >= NO_CALLS || query_is_null(rows, 4))
-		return 0;
+		return;
 	at = idmap_at(&g->replay_of_call, id);
-	if (!at || GROW(g->replays, g->replay_count, g->replay_capacity))
-		return -ENOMEM;
+	GROW(g->replays, g->replay_count, g->replay_capacity);
 	*at = (uint32_t)g->replay_count;
 	g->replays[g->replay_count++] =
 		(struct graph_replay){.call = id, .number = query_integer(rows, 4), .exec = exec};
-	return 0;
 }
 
 static int load_graphs(struct query *query, struct graph_replays *g)
@@ -284,13 +265,13 @@ static int load_graphs(struct query *query, struct graph_replays *g)
 	QUERY_EACH (r, query, "graph_calls", rows) {
 		switch (query_integer(rows, 1)) {
 		case MADE:
-			r = add_exec(&m, rows);
+			add_exec(&m, rows);
 			break;
 		case ENDED:
-			r = add_end(&m, rows);
+			add_end(&m, rows);
 			break;
 		case LAUNCHED:
-			r = add_replay(&m, rows);
+			add_replay(&m, rows);
 			break;
 		}
 	}
@@ -304,7 +285,7 @@ static int64_t node_key(uint32_t exec, int64_t node)
 	return (int64_t)((uint64_t)exec << 32 | (uint32_t)node);
 }
 
-static int read_node(
+static void read_node(
 	const struct trace *trace, struct graph_replays *g, const struct query_rows *rows)
 {
 	size_t shape_at = trace_shape(trace, query_integer(rows, 0));
@@ -314,23 +295,19 @@ static int read_node(
 
 	if (shape_at == trace->shape_count || shape->category->class != CATEGORY_COMMUNICATION ||
 		query_is_null(rows, 1) || query_is_null(rows, 2))
-		return 0;
+		return;
 	replay = idmap_find(
 		&g->replay_of_call, host_call_key(shape->process_id, query_integer(rows, 1)));
 	if (replay == IDMAP_NONE)
-		return 0;
+		return;
 	exec = g->replays[replay].exec;
 	at = idmap_at(&g->node_of_key, node_key(exec, node));
-	if (!at)
-		return -ENOMEM;
 	if (*at != IDMAP_NONE)
-		return 0;
+		return;
 	*at = 0;
-	if (GROW(g->nodes, g->node_count, g->node_capacity))
-		return -ENOMEM;
+	GROW(g->nodes, g->node_count, g->node_capacity);
 	g->nodes[g->node_count] = (struct graph_node){.exec = exec, .node = node};
 	memcpy(g->nodes[g->node_count++].size, shape->size, sizeof(shape->size));
-	return 0;
 }
 
 static int compare_nodes(const void *a, const void *b)
@@ -347,7 +324,7 @@ static int load_nodes(const struct trace *trace, struct graph_replays *g)
 	int r = 0;
 
 	QUERY_EACH (r, trace->query, "graph_nodes", rows)
-		r = read_node(trace, g, rows);
+		read_node(trace, g, rows);
 	if (r)
 		return r;
 	if (g->node_count)
@@ -430,14 +407,12 @@ static bool assign_nodes(struct candidate *captured, struct candidate *nodes, ui
 	return true;
 }
 
-static int tell(struct graph_replays *g, struct graph_exec *exec)
+static void tell(struct graph_replays *g, struct graph_exec *exec)
 {
 	uint32_t n = captured_kernels(g, exec, NULL);
-	CLEANUP(free_p) struct candidate *captured = calloc(n + 1u, sizeof(*captured));
-	CLEANUP(free_p) struct candidate *nodes = calloc(exec->nodes + 1u, sizeof(*nodes));
+	CLEANUP(free_p) struct candidate *captured = xcalloc(n + 1u, sizeof(*captured));
+	CLEANUP(free_p) struct candidate *nodes = xcalloc(exec->nodes + 1u, sizeof(*nodes));
 
-	if (!captured || !nodes)
-		return -ENOMEM;
 	(void)captured_kernels(g, exec, captured);
 	for (uint32_t i = 0; i < exec->nodes; i++) {
 		struct graph_node *node = g->nodes + exec->first_node + i;
@@ -448,7 +423,6 @@ static int tell(struct graph_replays *g, struct graph_exec *exec)
 	exec->is_told = n == exec->nodes && (!n || assign_nodes(captured, nodes, n));
 	for (uint32_t i = 0; exec->is_told && i < n; i++)
 		g->nodes[exec->first_node + nodes[i].at].place = captured[i].at;
-	return 0;
 }
 
 int graph_replays_load(const struct trace *trace, bool has_nodes, struct graph_replays *ret)
@@ -460,7 +434,7 @@ int graph_replays_load(const struct trace *trace, bool has_nodes, struct graph_r
 	if (!r && ret->replay_count && has_nodes)
 		r = load_nodes(trace, ret);
 	for (size_t i = 0; i < ret->exec_count && !r && has_nodes; i++)
-		r = tell(ret, ret->execs + i);
+		tell(ret, ret->execs + i);
 	return r;
 }
 
@@ -471,12 +445,10 @@ uint32_t graph_replays_captured(const struct graph_replays *g, int64_t call_id)
 	return idmap_find(&g->call_of_id, call_id);
 }
 
-int graph_replays_count(const struct graph_replays *g, uint64_t *ret)
+void graph_replays_count(const struct graph_replays *g, uint64_t *ret)
 {
-	CLEANUP(free_p) uint64_t *launches = calloc(g->exec_count + 1, sizeof(*launches));
+	CLEANUP(free_p) uint64_t *launches = xcalloc(g->exec_count + 1, sizeof(*launches));
 
-	if (!launches)
-		return -ENOMEM;
 	for (size_t i = 0; i < g->replay_count; i++)
 		launches[g->replays[i].exec]++;
 	for (size_t i = 0; i < g->exec_count; i++) {
@@ -490,7 +462,6 @@ int graph_replays_count(const struct graph_replays *g, uint64_t *ret)
 				ret[unit->first_call + k] += launches[i];
 		}
 	}
-	return 0;
 }
 
 uint32_t graph_replays_find(const struct graph_replays *g, int64_t call_id)

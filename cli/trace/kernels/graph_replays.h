@@ -57,16 +57,16 @@ struct graph_replays {
 };
 
 /*
- * Returns 0, or -errno with the reason in query_error(), except for -ENOMEM. A zeroed struct is
- * empty. Unless @has_nodes, the dispatches are not read, and no node is assigned.
+ * Returns 0, or -errno with the reason in query_error(). A zeroed struct is empty. Unless
+ * @has_nodes, the dispatches are not read, and no node is assigned.
  */
 int graph_replays_load(const struct trace *trace, bool has_nodes, struct graph_replays *ret);
 void graph_replays_done(struct graph_replays *replays);
 
 /* Returns the index of @call_id among the captured calls, or GRAPH_NONE. */
 uint32_t graph_replays_captured(const struct graph_replays *replays, int64_t call_id);
-/* Adds to @ret, for each captured call, how often it was replayed. Returns 0 or -ENOMEM. */
-int graph_replays_count(const struct graph_replays *replays, uint64_t *ret);
+/* Adds to @ret, for each captured call, how often it was replayed. */
+void graph_replays_count(const struct graph_replays *replays, uint64_t *ret);
 /* Returns the replay that is the call @call_id, or GRAPH_NONE. */
 uint32_t graph_replays_find(const struct graph_replays *replays, int64_t call_id);
 /*

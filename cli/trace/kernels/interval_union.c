@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "cli/trace/kernels/interval_union.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "cli/base/memory.h"
 
 #define INTERVALS_FIRST 256
 
@@ -57,60 +58,51 @@ static void sum_first(struct intervals *set, size_t count)
 	memmove(set->held, set->held + count, set->count * sizeof(*set->held));
 }
 
-static int make_room(struct intervals *set)
+static void make_room(struct intervals *set)
 {
 	size_t wanted = set->capacity ? set->capacity * 2 : INTERVALS_FIRST;
-	struct interval *held;
 
 	if (set->count < set->capacity)
-		return 0;
+		return;
 	join(set);
 	/* Half of the capacity must be free, or the next sort comes too soon. */
 	if (set->count <= set->capacity / 2 && set->capacity)
-		return 0;
+		return;
 	if (set->capacity >= set->limit) {
 		sum_first(set, set->count / 2);
-		return 0;
+		return;
 	}
-	held = reallocarray(set->held, wanted, sizeof(*held));
-	if (!held)
-		return -ENOMEM;
-	set->held = held;
+	set->held = xreallocarray(set->held, wanted, sizeof(*set->held));
 	set->capacity = wanted;
-	return 0;
 }
 
-int intervals_add(struct intervals *set, int64_t start, int64_t stop)
+void intervals_add(struct intervals *set, int64_t start, int64_t stop)
 {
 	struct interval *last;
-	int r;
 
 	if (stop <= start)
-		return 0;
+		return;
 	if (set->has_floor && start < set->floor) {
 		set->is_inexact = true;
-		return 0;
+		return;
 	}
 	if (set->count && !set->is_unsorted) {
 		last = set->held + set->count - 1;
 		if (start >= last->start && start <= last->stop) {
 			if (stop > last->stop)
 				last->stop = stop;
-			return 0;
+			return;
 		}
 	}
-	r = make_room(set);
-	if (r)
-		return r;
+	make_room(set);
 	/* The floor may just have moved beyond it. */
 	if (set->has_floor && start < set->floor) {
 		set->is_inexact = true;
-		return 0;
+		return;
 	}
 	if (set->count && start < set->held[set->count - 1].start)
 		set->is_unsorted = true;
 	set->held[set->count++] = (struct interval){start, stop};
-	return 0;
 }
 
 uint64_t intervals_length(struct intervals *set)

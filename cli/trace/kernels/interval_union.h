@@ -30,7 +30,7 @@ struct intervals {
 
 void intervals_init(struct intervals *set, size_t limit);
 void intervals_done(struct intervals *set);
-/* Returns 0 or -ENOMEM. Does nothing if @stop <= @start. */
-int intervals_add(struct intervals *set, int64_t start, int64_t stop);
+/* Does nothing if @stop <= @start. */
+void intervals_add(struct intervals *set, int64_t start, int64_t stop);
 /* Returns the length of the union of all that was added, unless is_inexact. */
 uint64_t intervals_length(struct intervals *set);

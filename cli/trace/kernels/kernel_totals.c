@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "cli/trace/kernels/kernel_totals.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/array.h"
 #include "cli/base/wrapping.h"
 #include "cli/trace/kernels/host_call_key.h"
@@ -23,16 +23,10 @@ static void ranges_done(struct measure_ranges *ranges)
 	idmap_done(&ranges->name_of);
 }
 
-static int add_name(struct measure *m, const char *text)
+static void add_name(struct measure *m, const char *text)
 {
-	char *name = strdup(text ? text : "");
-
-	if (!name || GROW(m->markers, m->marker_count, m->marker_capacity)) {
-		free(name);
-		return -ENOMEM;
-	}
-	m->markers[m->marker_count++] = name;
-	return 0;
+	GROW(m->markers, m->marker_count, m->marker_capacity);
+	m->markers[m->marker_count++] = xstrdup(text ? text : "");
 }
 
 /* Maps ids of texts to names; all texts of steps have one name, "step N". */
@@ -46,16 +40,12 @@ static int load_texts(struct query *query, const struct step_names *steps, struc
 		const char *text = step_names_text(steps, name);
 		uint32_t *at = idmap_at(name_of_text, name), value;
 
-		if (!at)
-			return -ENOMEM;
 		if (*at == IDMAP_NONE) {
 			*at = (uint32_t)m->marker_count;
-			r = add_name(m, text ? text : query_text(rows, 1));
+			add_name(m, text ? text : query_text(rows, 1));
 		}
 		value = *at;
-		at = r || name == id ? NULL : idmap_at(name_of_text, id);
-		if (at)
-			*at = value;
+		*idmap_at(name_of_text, id) = value;
 	}
 	return r;
 }
@@ -65,12 +55,10 @@ static int load_ranges(struct query *query, const regex_t *steps, struct measure
 {
 	CLEANUP(step_names_done) struct step_names names = {0};
 	CLEANUP(idmap_done) struct idmap name_of_text = {0};
-	int r = add_name(measure, "(no range)");
+	int r = step_names_load(query, steps, &names);
 
-	if (!r)
-		r = add_name(measure, "(range without a record)");
-	if (!r)
-		r = step_names_load(query, steps, &names);
+	add_name(measure, "(no range)");
+	add_name(measure, "(range without a record)");
 	if (!r)
 		r = load_texts(query, &names, measure, &name_of_text);
 	QUERY_EACH (r, query, "tree_markers", rows) {
@@ -78,8 +66,6 @@ static int load_ranges(struct query *query, const regex_t *steps, struct measure
 			host_call_key(query_integer(rows, 0), query_integer(rows, 1)));
 		uint32_t name = idmap_find(&name_of_text, query_integer(rows, 5));
 
-		if (!at)
-			return -ENOMEM;
 		*at = name == IDMAP_NONE ? MEASURE_LOST_MARKER : name;
 	}
 	return r;
@@ -152,26 +138,26 @@ void measure_free_p(struct measure **measure)
 	*measure = NULL;
 }
 
-static int make_lanes(size_t count, struct measure_lane **ret)
+static struct measure_lane *make_lanes(size_t count)
 {
-	*ret = calloc(count + 1, sizeof(**ret));
-	for (size_t i = 0; i < count && *ret; i++) {
-		intervals_init(&(*ret)[i].set, INTERVALS_HELD_MAX);
-		intervals_init(&(*ret)[i].work, INTERVALS_HELD_MAX);
+	struct measure_lane *lanes = xcalloc(count + 1, sizeof(*lanes));
+
+	for (size_t i = 0; i < count; i++) {
+		intervals_init(&lanes[i].set, INTERVALS_HELD_MAX);
+		intervals_init(&lanes[i].work, INTERVALS_HELD_MAX);
 	}
-	return *ret ? 0 : -ENOMEM;
+	return lanes;
 }
 
 /* One for each lane of the trace, and one for each of its GPUs. */
-static int load_lanes(struct pass *pass)
+static void load_lanes(struct pass *pass)
 {
 	const struct trace *trace = pass->trace;
 	struct measure *m = pass->measure;
 
-	pass->is_shared = calloc(trace->gpu_count + 1, sizeof(bool));
-	if (!pass->is_shared || make_lanes(trace->lane_count, &m->lanes) ||
-		make_lanes(trace->gpu_count, &m->gpus))
-		return -ENOMEM;
+	pass->is_shared = xcalloc(trace->gpu_count + 1, sizeof(bool));
+	m->lanes = make_lanes(trace->lane_count);
+	m->gpus = make_lanes(trace->gpu_count);
 	m->lane_count = trace->lane_count;
 	m->gpu_count = trace->gpu_count;
 	for (size_t i = 0; i < m->gpu_count; i++)
@@ -186,7 +172,6 @@ static int load_lanes(struct pass *pass)
 	}
 	for (size_t i = 0; i < m->gpu_count; i++)
 		m->gpus[i].calls = 0;
-	return 0;
 }
 
 const struct measure_lane *measure_find_lane(
@@ -203,14 +188,12 @@ const struct measure_lane *measure_find_lane(
 	return NULL;
 }
 
-static int load_cells(struct pass *pass)
+static void load_cells(struct pass *pass)
 {
 	const struct trace *trace = pass->trace;
 	struct measure *m = pass->measure;
 
-	m->cells = calloc(trace->shape_count + 1, sizeof(*m->cells));
-	if (!m->cells)
-		return -ENOMEM;
+	m->cells = xcalloc(trace->shape_count + 1, sizeof(*m->cells));
 	m->cell_count = trace->shape_count;
 	m->cell_capacity = trace->shape_count + 1;
 	for (size_t i = 0; i < m->cell_count; i++) {
@@ -226,7 +209,6 @@ static int load_cells(struct pass *pass)
 			.is_communication = shape->category->class == CATEGORY_COMMUNICATION,
 		};
 	}
-	return 0;
 }
 
 static struct measure_cell *find_shape(const struct pass *pass, int64_t id)
@@ -237,7 +219,7 @@ static struct measure_cell *find_shape(const struct pass *pass, int64_t id)
 }
 
 /*
- * Returns the part of a shape that was submitted in ranges of that name. NULL if memory is short.
+ * Returns the part of a shape that was submitted in ranges of that name.
  */
 static struct measure_cell *find_cell(
 	struct pass *pass, struct measure_cell *shape, const int64_t *row, unsigned nulls)
@@ -250,12 +232,9 @@ static struct measure_cell *find_cell(
 		return shape;
 	cell.marker = find_range(&pass->ranges, cell.process_id, row[D_MARKER]);
 	at = idmap_at(&pass->cell_of, (int64_t)((uint64_t)(shape - m->cells) << 32 | cell.marker));
-	if (!at)
-		return NULL;
 	if (*at != IDMAP_NONE)
 		return m->cells + *at;
-	if (GROW(m->cells, m->cell_count, m->cell_capacity))
-		return NULL;
+	GROW(m->cells, m->cell_count, m->cell_capacity);
 	*at = (uint32_t)m->cell_count;
 	cell.sums = (struct measure_sums){0};
 	cell.durations = (struct durations){0};
@@ -263,7 +242,7 @@ static struct measure_cell *find_cell(
 	return m->cells + m->cell_count++;
 }
 
-static int lane_add(struct measure_lane *lane, int64_t start, int64_t duration)
+static void lane_add(struct measure_lane *lane, int64_t start, int64_t duration)
 {
 	int64_t stop = wrap_plus(start, duration);
 
@@ -276,10 +255,10 @@ static int lane_add(struct measure_lane *lane, int64_t start, int64_t duration)
 	if (stop > lane->last_ns)
 		lane->last_ns = stop;
 	lane->total_ns = wrap_plus(lane->total_ns, duration);
-	return intervals_add(&lane->set, start, stop);
+	intervals_add(&lane->set, start, stop);
 }
 
-static int cell_add(const struct pass *pass, struct measure_cell *cell, int64_t duration)
+static void cell_add(const struct pass *pass, struct measure_cell *cell, int64_t duration)
 {
 	struct measure_sums *sums = &cell->sums;
 
@@ -288,7 +267,8 @@ static int cell_add(const struct pass *pass, struct measure_cell *cell, int64_t 
 	if (sums->timed == 1 || duration > sums->max_ns)
 		sums->max_ns = duration;
 	sums->total_ns = wrap_plus(sums->total_ns, duration);
-	return pass->options->wants_percentiles ? durations_add(&cell->durations, duration) : 0;
+	if (pass->options->wants_percentiles)
+		durations_add(&cell->durations, duration);
 }
 
 static int add_row(void *context, const int64_t *row, unsigned nulls)
@@ -298,14 +278,11 @@ static int add_row(void *context, const int64_t *row, unsigned nulls)
 	struct measure_cell *cell = find_shape(pass, row[D_SHAPE]);
 	struct measure_lane *lane;
 	size_t gpu;
-	int r;
 
 	m->rows++;
 	if (!cell) /* in a damaged file; the verdict compares the rows with the ledger */
 		return 0;
 	cell = find_cell(pass, cell, row, nulls);
-	if (!cell)
-		return -ENOMEM;
 	lane = m->lanes + cell->lane;
 	gpu = pass->trace->lanes[cell->lane].gpu;
 	cell->sums.calls++;
@@ -315,15 +292,13 @@ static int add_row(void *context, const int64_t *row, unsigned nulls)
 		return 0;
 	if (cell->host != IDMAP_NONE && !(nulls & 1u << D_CALL))
 		measure_add_launch(m, cell->host, row[D_CALL], row[D_START]);
-	r = cell_add(pass, cell, row[D_DURATION]);
-	if (!r)
-		r = lane_add(lane, row[D_START], row[D_DURATION]);
-	if (!r && pass->options->wants_work && !cell->is_communication)
-		r = intervals_add(
-			&lane->work, row[D_START], wrap_plus(row[D_START], row[D_DURATION]));
-	if (!r && pass->is_shared[gpu])
-		r = lane_add(m->gpus + gpu, row[D_START], row[D_DURATION]);
-	return r;
+	cell_add(pass, cell, row[D_DURATION]);
+	lane_add(lane, row[D_START], row[D_DURATION]);
+	if (pass->options->wants_work && !cell->is_communication)
+		intervals_add(&lane->work, row[D_START], wrap_plus(row[D_START], row[D_DURATION]));
+	if (pass->is_shared[gpu])
+		lane_add(m->gpus + gpu, row[D_START], row[D_DURATION]);
+	return 0;
 }
 
 static int pass_over_rows(struct pass *pass)
@@ -339,21 +314,20 @@ static int add_again(void *context, const int64_t *row, unsigned nulls)
 	int64_t stop = wrap_plus(row[D_START], row[D_DURATION]);
 	struct intervals *set;
 	size_t gpu;
-	int r = 0;
 
 	if (!shape || nulls & 1u << D_START)
 		return 0;
 	set = &pass->measure->lanes[shape->lane].set;
 	if (set->limit == SIZE_MAX)
-		r = intervals_add(set, row[D_START], stop);
+		intervals_add(set, row[D_START], stop);
 	set = &pass->measure->lanes[shape->lane].work;
-	if (!r && set->limit == SIZE_MAX && !shape->is_communication)
-		r = intervals_add(set, row[D_START], stop);
+	if (set->limit == SIZE_MAX && !shape->is_communication)
+		intervals_add(set, row[D_START], stop);
 	gpu = pass->trace->lanes[shape->lane].gpu;
 	set = &pass->measure->gpus[gpu].set;
-	if (!r && set->limit == SIZE_MAX && pass->is_shared[gpu])
-		r = intervals_add(set, row[D_START], stop);
-	return r;
+	if (set->limit == SIZE_MAX && pass->is_shared[gpu])
+		intervals_add(set, row[D_START], stop);
+	return 0;
 }
 
 static bool reset_inexact(struct intervals *set)
@@ -402,32 +376,26 @@ void measure_add(struct measure_sums *to, const struct measure_sums *from)
 	to->total_ns = wrap_plus(to->total_ns, from->total_ns);
 }
 
-int measure_percentiles(const struct measure_cell *const *cells, size_t count,
+void measure_percentiles(const struct measure_cell *const *cells, size_t count,
 	struct durations_room *room, struct durations_percentiles *ret)
 {
-	CLEANUP(free_p) const struct durations **lists = calloc(count + 1, sizeof(void *));
-	int r;
+	CLEANUP(free_p) const struct durations **lists = xcalloc(count + 1, sizeof(void *));
 
-	if (!lists)
-		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		lists[i] = &cells[i]->durations;
 	*ret = (struct durations_percentiles){0};
-	r = durations_of(lists, count, room, ret);
-	return r == -ENODATA ? 0 : r;
+	(void)durations_of(lists, count, room, ret); /* -ENODATA: zeros */
 }
 
 /*
  * Joins cells, which have their sums, to kernels. Symbols that demangle to the same name are one
  * kernel, as in the view top; the alphabetically first one is shown.
  */
-static int make_kernels(const struct trace *trace, struct measure *m)
+static void make_kernels(const struct trace *trace, struct measure *m)
 {
-	CLEANUP(free_p) uint32_t *place = malloc((trace->kernel_count + 1) * sizeof(*place));
+	CLEANUP(free_p) uint32_t *place = xmalloc((trace->kernel_count + 1) * sizeof(*place));
 
-	m->kernels = calloc(trace->kernel_count + 1, sizeof(*m->kernels));
-	if (!m->kernels || !place)
-		return -ENOMEM;
+	m->kernels = xcalloc(trace->kernel_count + 1, sizeof(*m->kernels));
 	memset(place, 0xff, trace->kernel_count * sizeof(*place)); /* MEASURE_NO_KERNEL */
 	for (size_t i = 0; i < m->cell_count; i++) {
 		struct measure_cell *cell = m->cells + i;
@@ -451,7 +419,6 @@ static int make_kernels(const struct trace *trace, struct measure *m)
 		cell->kernel = *at;
 		measure_add(&kernel->sums, &cell->sums);
 	}
-	return 0;
 }
 
 /* ---- order ----------------------------------------------------------------------------- */
@@ -468,16 +435,12 @@ static int compare_totals(const void *a, const void *b, void *context)
 }
 
 /* The longest time first; cells refer to kernels by position. */
-static int order_kernels(struct measure *m)
+static void order_kernels(struct measure *m)
 {
-	CLEANUP(free_p) uint32_t *order = calloc(m->kernel_count + 1, sizeof(*order));
-	CLEANUP(free_p) uint32_t *place = calloc(m->kernel_count + 1, sizeof(*place));
-	struct measure_kernel *kernels = calloc(m->kernel_count + 1, sizeof(*kernels));
+	CLEANUP(free_p) uint32_t *order = xcalloc(m->kernel_count + 1, sizeof(*order));
+	CLEANUP(free_p) uint32_t *place = xcalloc(m->kernel_count + 1, sizeof(*place));
+	struct measure_kernel *kernels = xcalloc(m->kernel_count + 1, sizeof(*kernels));
 
-	if (!order || !place || !kernels) {
-		free(kernels);
-		return -ENOMEM;
-	}
 	for (uint32_t i = 0; i < m->kernel_count; i++)
 		order[i] = i;
 	if (m->kernel_count)
@@ -491,7 +454,6 @@ static int order_kernels(struct measure *m)
 	for (size_t i = 0; i < m->cell_count; i++)
 		if (m->cells[i].kernel != MEASURE_NO_KERNEL)
 			m->cells[i].kernel = place[m->cells[i].kernel];
-	return 0;
 }
 
 static int compare_cells(const void *a, const void *b)
@@ -502,41 +464,36 @@ static int compare_cells(const void *a, const void *b)
 	return (x->kernel > y->kernel) - (x->kernel < y->kernel);
 }
 
-static int find_percentiles(struct measure *m)
+static void find_percentiles(struct measure *m)
 {
 	CLEANUP(free_p)
-	const struct measure_cell **cells = calloc(m->cell_count + 1, sizeof(*cells));
+	const struct measure_cell **cells = xcalloc(m->cell_count + 1, sizeof(*cells));
 	CLEANUP(durations_room_done) struct durations_room room = {0};
 	size_t count = 0, end;
-	int r = cells ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < m->cell_count && !r; i++)
+	for (size_t i = 0; i < m->cell_count; i++)
 		if (m->cells[i].kernel != MEASURE_NO_KERNEL)
 			cells[count++] = m->cells + i;
 	if (count)
 		qsort(cells, count, sizeof(*cells), compare_cells);
-	for (size_t i = 0; i < count && !r; i = end) {
+	for (size_t i = 0; i < count; i = end) {
 		struct measure_kernel *kernel = m->kernels + cells[i]->kernel;
 
 		for (end = i; end < count && cells[end]->kernel == cells[i]->kernel;)
 			end++;
-		r = measure_percentiles(cells + i, end - i, &room, &kernel->sums.percentiles);
+		measure_percentiles(cells + i, end - i, &room, &kernel->sums.percentiles);
 	}
-	return r;
 }
 
 /* One kernel per demangled name, the longest time first. */
-static int name_kernels(const struct trace *trace, struct measure *measure, bool wants_percentiles)
+static void name_kernels(const struct trace *trace, struct measure *measure, bool wants_percentiles)
 {
-	int r = make_kernels(trace, measure);
-
-	if (!r)
-		r = order_kernels(measure);
-	if (!r && wants_percentiles)
-		r = find_percentiles(measure);
+	make_kernels(trace, measure);
+	order_kernels(measure);
+	if (wants_percentiles)
+		find_percentiles(measure);
 	for (size_t i = 0; i < measure->kernel_count; i++)
 		measure->total_ns = wrap_plus(measure->total_ns, measure->kernels[i].sums.total_ns);
-	return r;
 }
 
 /* ---- everything ------------------------------------------------------------------------ */
@@ -561,36 +518,34 @@ static int measure_fill(struct pass *pass)
 	struct query *query = pass->trace->query;
 	struct measure *m = pass->measure;
 	const struct measure_options *o = pass->options;
-	int r = load_lanes(pass);
+	int r = 0;
 
-	if (!r && o->wants_calls)
+	load_lanes(pass);
+	if (o->wants_calls)
 		r = measure_load_host(query, m);
 	if (!r && o->by_marker)
 		r = load_ranges(query, o->steps, m, &pass->ranges);
 	if (!r)
-		r = load_cells(pass);
+		load_cells(pass);
 	if (!r)
 		r = pass_over_rows(pass);
 	if (!r)
 		r = measure_again(pass);
-	if (!r)
-		r = name_kernels(pass->trace, m, o->wants_percentiles);
-	if (!r && o->wants_calls)
-		r = measure_name_calls(query, m);
 	if (r)
 		return r;
+	name_kernels(pass->trace, m, o->wants_percentiles);
 	finish_lanes(m->lanes, m->lane_count);
 	finish_lanes(m->gpus, m->gpu_count);
 	copy_lanes(pass);
-	return 0;
+	return o->wants_calls ? measure_name_calls(query, m) : 0;
 }
 
 int measure_new(
 	const struct trace *trace, const struct measure_options *options, struct measure **ret)
 {
-	CLEANUP(measure_free_p) struct measure *m = calloc(1, sizeof(*m));
+	CLEANUP(measure_free_p) struct measure *m = xcalloc(1, sizeof(*m));
 	CLEANUP(pass_done) struct pass pass = {.trace = trace, .measure = m, .options = options};
-	int r = m ? measure_fill(&pass) : -ENOMEM;
+	int r = measure_fill(&pass);
 
 	if (!r)
 		*ret = TAKE(m);

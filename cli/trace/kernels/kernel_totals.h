@@ -108,10 +108,9 @@ const struct measure_lane *measure_find_lane(
 /* Adds @from to @to, except for percentiles. */
 void measure_add(struct measure_sums *to, const struct measure_sums *from);
 /*
- * Computes the percentiles of @count cells together; zeros if none has a time. Returns 0 or
- * -ENOMEM.
+ * Computes the percentiles of @count cells together; zeros if none has a time.
  */
-int measure_percentiles(const struct measure_cell *const *cells, size_t count,
+void measure_percentiles(const struct measure_cell *const *cells, size_t count,
 	struct durations_room *room, struct durations_percentiles *ret);
 /* Returns the function of a host call (measure_call.api_id); -1 if unknown. */
 int64_t measure_api_of(const struct measure *measure, int64_t call_id);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* What host calls caused: sums by function, and the call of each dispatch. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/array.h"
 #include "cli/trace/kernels/host_call_key.h"
 #include "cli/trace/kernels/kernel_totals.h"
@@ -52,11 +52,10 @@ static uint32_t *find_api(struct measure *m, int64_t api_id)
 {
 	uint32_t *at = idmap_at(&m->host->api_of_id, api_id);
 
-	if (!at || *at != IDMAP_NONE)
+	if (*at != IDMAP_NONE)
 		return at;
-	if (GROW(m->calls, m->call_count, m->host->sums_capacity) ||
-		GROW(m->host->api_ids, m->host->api_count, m->host->api_capacity))
-		return NULL;
+	GROW(m->calls, m->call_count, m->host->sums_capacity);
+	GROW(m->host->api_ids, m->host->api_count, m->host->api_capacity);
 	m->host->api_ids[m->host->api_count++] = api_id;
 	*at = (uint32_t)m->call_count;
 	m->calls[m->call_count++] = (struct measure_call){.api_id = api_id};
@@ -71,15 +70,14 @@ static struct host_process *find_process(struct measure_host *host, int64_t id)
 	if (host->process_count && host->processes[host->process_count - 1].id == id)
 		return host->processes + host->process_count - 1;
 	at = idmap_at(&host->process_of_id, id);
-	if (!at || GROW(host->processes, host->process_count, host->process_capacity))
-		return NULL;
+	GROW(host->processes, host->process_count, host->process_capacity);
 	*at = (uint32_t)host->process_count;
 	host->processes[host->process_count] =
 		(struct host_process){.id = id, .first = host->call_count};
 	return host->processes + host->process_count++;
 }
 
-static int add_call(struct measure *m, const struct query_rows *rows)
+static void add_call(struct measure *m, const struct query_rows *rows)
 {
 	struct measure_host *host = m->host;
 	int64_t id = query_integer(rows, 0), start = query_integer(rows, 2);
@@ -88,8 +86,7 @@ static int add_call(struct measure *m, const struct query_rows *rows)
 	struct host_process *process = find_process(host, id >> HOST_CALL_PROCESS_SHIFT);
 	struct measure_call *call;
 
-	if (!api || !process || GROW(host->calls, host->call_count, host->call_capacity))
-		return -ENOMEM;
+	GROW(host->calls, host->call_count, host->call_capacity);
 	call = m->calls + *api;
 	if (!call->calls++ || length < call->min_ns)
 		call->min_ns = length;
@@ -100,20 +97,15 @@ static int add_call(struct measure *m, const struct query_rows *rows)
 	host->calls[host->call_count++] =
 		(struct host_call){.number = (uint32_t)id, .api = *api, .start_ns = start};
 	process->count++;
-	return 0;
 }
 
 int measure_load_host(struct query *query, struct measure *measure)
 {
-	CLEANUP(query_rows_free_p) struct query_rows *rows = NULL;
-	int r;
+	int r = 0;
 
-	measure->host = calloc(1, sizeof(*measure->host));
-	if (!measure->host)
-		return -ENOMEM;
-	r = query_ask(query, "host_calls", &rows);
-	while (!r && (r = query_next(rows)) > 0)
-		r = add_call(measure, rows);
+	measure->host = xcalloc(1, sizeof(*measure->host));
+	QUERY_EACH (r, query, "host_calls", rows)
+		add_call(measure, rows);
 	return r;
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "cli/trace/kernels/leaders.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
-#include "cli/base/array.h"
+#include "cli/base/memory.h"
 #include "cli/base/wrapping.h"
 #include "cli/trace/kernels/kernel_totals.h"
 #include "cli/trace/steps/steps.h"
@@ -82,17 +81,13 @@ void leaders_choose(struct leaders *leaders)
 
 /* ---- reading a session ----------------------------------------------------------------- */
 
-static int add_processes(const struct trace *trace, struct leaders *ret)
+static void add_processes(const struct trace *trace, struct leaders *ret)
 {
-	ret->at = calloc(trace->process_count + 1, sizeof(*ret->at));
-	if (!ret->at)
-		return -ENOMEM;
+	ret->at = xcalloc(trace->process_count + 1, sizeof(*ret->at));
 	for (; ret->count < trace->process_count; ret->count++) {
 		const struct trace_process *process = trace->by_rank[ret->count];
 		uint32_t *place = idmap_at(&ret->place_of, process->id);
 
-		if (!place)
-			return -ENOMEM;
 		*place = (uint32_t)ret->count;
 		ret->at[ret->count] = (struct leader){.process_id = process->id,
 			.has_rank = process->has_rank,
@@ -100,7 +95,6 @@ static int add_processes(const struct trace *trace, struct leaders *ret)
 			.pid = process->pid,
 			.kernels = process->dispatched};
 	}
-	return 0;
 }
 
 static int load_collectives(struct query *query, struct leaders *leaders)
@@ -142,11 +136,11 @@ static void add_steps(struct leaders *leaders, const struct steps *steps)
 int leaders_new_of(const struct trace *trace, const struct leaders_sum *sums, size_t count,
 	const struct steps *steps, struct leaders **ret)
 {
-	CLEANUP(leaders_free_p) struct leaders *leaders = calloc(1, sizeof(*leaders));
-	int r = leaders ? add_processes(trace, leaders) : -ENOMEM;
+	CLEANUP(leaders_free_p) struct leaders *leaders = xcalloc(1, sizeof(*leaders));
+	int r;
 
-	if (!r)
-		r = load_collectives(trace->query, leaders);
+	add_processes(trace, leaders);
+	r = load_collectives(trace->query, leaders);
 	if (r)
 		return r;
 	for (size_t i = 0; i < count; i++)
@@ -161,10 +155,8 @@ int leaders_new(const struct trace *trace, const struct measure *measure, const 
 	struct leaders **ret)
 {
 	CLEANUP(free_p)
-	struct leaders_sum *sums = calloc(measure->cell_count + 1, sizeof(*sums));
+	struct leaders_sum *sums = xcalloc(measure->cell_count + 1, sizeof(*sums));
 
-	if (!sums)
-		return -ENOMEM;
 	for (size_t i = 0; i < measure->cell_count; i++) {
 		const struct measure_cell *cell = measure->cells + i;
 

@@ -37,7 +37,7 @@ struct leaders {
 /*
  * If kernels have no categories, none counts as that of a collective. @steps is ignored if it is
  * NULL or the whole run is one step. Borrows neither. Returns 0, or -errno with the reason in
- * query_error(), except for -ENOMEM.
+ * query_error().
  */
 int leaders_new(const struct trace *trace, const struct measure *measure, const struct steps *steps,
 	struct leaders **ret);

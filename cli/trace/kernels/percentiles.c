@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/array.h"
 
 /* Below this number a comparison sort is faster than counting. */
@@ -12,12 +13,10 @@
 #define DIGIT_BITS   11
 #define DIGITS	     (1u << DIGIT_BITS)
 
-int durations_add(struct durations *durations, int64_t ns)
+void durations_add(struct durations *durations, int64_t ns)
 {
-	if (GROW(durations->ns, durations->count, durations->capacity))
-		return -ENOMEM;
+	GROW(durations->ns, durations->count, durations->capacity);
 	durations->ns[durations->count++] = ns < 0 ? 0 : ns;
-	return 0;
 }
 
 void durations_done(struct durations *durations)
@@ -33,17 +32,14 @@ void durations_room_done(struct durations_room *room)
 	*room = (struct durations_room){0};
 }
 
-static int make_room(struct durations_room *room, size_t count)
+static void make_room(struct durations_room *room, size_t count)
 {
 	if (count <= room->capacity)
-		return 0;
+		return;
 	durations_room_done(room);
-	room->ns = calloc(count, sizeof(*room->ns));
-	room->other = calloc(count, sizeof(*room->other));
-	if (!room->ns || !room->other)
-		return -ENOMEM;
+	room->ns = xcalloc(count, sizeof(*room->ns));
+	room->other = xcalloc(count, sizeof(*room->other));
 	room->capacity = count;
-	return 0;
 }
 
 static int compare(const void *a, const void *b)
@@ -105,8 +101,7 @@ int durations_of(const struct durations *const *lists, size_t count, struct dura
 		all += lists[i]->count;
 	if (!all)
 		return -ENODATA;
-	if (make_room(room, all))
-		return -ENOMEM;
+	make_room(room, all);
 	for (size_t i = 0; i < count; i++) {
 		if (lists[i]->count)
 			memcpy(room->ns + at, lists[i]->ns, lists[i]->count * sizeof(*room->ns));

@@ -22,13 +22,12 @@ struct durations_room {
 	size_t capacity;
 };
 
-/* Returns 0 or -ENOMEM. A negative duration, from a damaged file, counts as 0. */
-int durations_add(struct durations *durations, int64_t ns);
+/* A negative duration, from a damaged file, counts as 0. */
+void durations_add(struct durations *durations, int64_t ns);
 void durations_done(struct durations *durations);
 
 /*
- * Computes the percentiles of @count lists together. Returns 0, -ENODATA if all are empty, or
- * -ENOMEM.
+ * Computes the percentiles of @count lists together. Returns 0, or -ENODATA if all are empty.
  */
 int durations_of(const struct durations *const *lists, size_t count, struct durations_room *room,
 	struct durations_percentiles *ret);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "cli/trace/steps/period.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "cli/base/memory.h"
 #include "proto/base/cleanup.h"
 
 /* A kernel that occurs up to this many times in a period still votes for it. */
@@ -235,16 +234,14 @@ static bool find_first(struct search *s, size_t lag, int64_t *ret_kernel_id)
 	return first != SIZE_MAX;
 }
 
-static int prepare(struct search *s)
+static void prepare(struct search *s)
 {
 	int64_t reach = INT64_MIN;
 
-	s->sorted = calloc(s->count + 1, sizeof(*s->sorted));
-	s->distances = calloc(s->count + 1, sizeof(*s->distances));
-	s->gaps = calloc(s->count + 1, sizeof(*s->gaps));
-	s->reach = calloc(s->count + 1, sizeof(*s->reach));
-	if (!s->sorted || !s->distances || !s->gaps || !s->reach)
-		return -ENOMEM;
+	s->sorted = xcalloc(s->count + 1, sizeof(*s->sorted));
+	s->distances = xcalloc(s->count + 1, sizeof(*s->distances));
+	s->gaps = xcalloc(s->count + 1, sizeof(*s->gaps));
+	s->reach = xcalloc(s->count + 1, sizeof(*s->reach));
 	for (size_t i = 0; i < s->count; i++) {
 		s->sorted[i] = (struct occurrence){s->items[i].kernel_id, i};
 		s->reach[i] = reach;
@@ -253,24 +250,20 @@ static int prepare(struct search *s)
 	}
 	if (s->count)
 		qsort(s->sorted, s->count, sizeof(*s->sorted), compare_occurrences);
-	return 0;
 }
 
-int period_find(const struct period_item *items, size_t count, struct period *ret)
+void period_find(const struct period_item *items, size_t count, struct period *ret)
 {
 	CLEANUP(search_done) struct search s = {.items = items, .count = count};
 	struct candidates candidates = {0};
 	struct period period = {0};
 	size_t lag;
-	int r = prepare(&s);
 
-	if (r)
-		return r;
+	prepare(&s);
 	find_candidates(&s, &candidates);
 	lag = choose(&s, &candidates, &period.confidence);
 	if (lag && period.confidence >= PERIOD_CONFIDENCE_MIN &&
 		find_first(&s, lag, &period.first_kernel_id))
 		period.kernels = lag;
 	*ret = period;
-	return 0;
 }

@@ -27,5 +27,5 @@ struct period {
 	int64_t first_kernel_id;
 };
 
-/* @items are in the order of their queue. Returns 0 or -ENOMEM. */
-int period_find(const struct period_item *items, size_t count, struct period *ret);
+/* @items are in the order of their queue. */
+void period_find(const struct period_item *items, size_t count, struct period *ret);

@@ -2,10 +2,10 @@
 #include "cli/trace/steps/step_kinds.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "proto/base/cleanup.h"
 
 /* Launches of a step are counted by what is launched, in this many classes. */
@@ -69,11 +69,9 @@ static uint64_t mix(uint64_t x)
 /* ---- what steps launch ----------------------------------------------------------------- */
 
 /* Names are compared by their hashes, because ids differ between files. */
-static int hash_shapes(struct finding *f)
+static void hash_shapes(struct finding *f)
 {
-	f->shapes = calloc(f->trace->shape_count + 1, sizeof(*f->shapes));
-	if (!f->shapes)
-		return -ENOMEM;
+	f->shapes = xcalloc(f->trace->shape_count + 1, sizeof(*f->shapes));
 	for (size_t i = 0; i < f->trace->shape_count; i++) {
 		const struct trace_shape *shape = f->trace->shapes + i;
 		uint64_t name = shape->kernel ? mix(shape->kernel->hash) : 0, work = name;
@@ -83,7 +81,6 @@ static int hash_shapes(struct finding *f)
 		f->shapes[i] =
 			(struct shape){(uint32_t)(work % CLASSES), (uint32_t)(name % CLASSES)};
 	}
-	return 0;
 }
 
 static void count_launch(
@@ -253,13 +250,11 @@ static void keep_own_names(struct step_kinds *kinds)
 			kinds->at[i].name[0] = '\0';
 }
 
-static int find_medians(struct finding *f)
+static void find_medians(struct finding *f)
 {
 	const struct steps *steps = f->steps;
-	CLEANUP(free_p) int64_t *lengths = calloc(steps->step_count + 1, sizeof(*lengths));
+	CLEANUP(free_p) int64_t *lengths = xcalloc(steps->step_count + 1, sizeof(*lengths));
 
-	if (!lengths)
-		return -ENOMEM;
 	for (size_t k = 0; k < f->kinds->count; k++) {
 		size_t n = 0;
 
@@ -275,7 +270,6 @@ static int find_medians(struct finding *f)
 		qsort(lengths, n, sizeof(*lengths), compare_times);
 		f->kinds->at[k].median_ns = n ? lengths[n / 2] : 0;
 	}
-	return 0;
 }
 
 /* Sorts the kinds by total time, the longest first. */
@@ -309,13 +303,11 @@ static int compare_places(const void *a, const void *b)
 	return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
 }
 
-static int sort_places(struct finding *f)
+static void sort_places(struct finding *f)
 {
 	size_t count = 0;
 
-	f->places = calloc(f->steps->step_count + 1, sizeof(*f->places));
-	if (!f->places)
-		return -ENOMEM;
+	f->places = xcalloc(f->steps->step_count + 1, sizeof(*f->places));
 	for (size_t p = 0; p < f->steps->count; p++)
 		for (size_t i = 0; i < f->steps->processes[p].count; i++) {
 			const struct step *step = f->steps->processes[p].at + i;
@@ -323,7 +315,6 @@ static int sort_places(struct finding *f)
 			f->places[count++] = (struct place){p, i, step->start_ns, step->end_ns};
 		}
 	qsort(f->places, count, sizeof(*f->places), compare_places);
-	return 0;
 }
 
 static int fill(struct finding *f)
@@ -333,31 +324,23 @@ static int fill(struct finding *f)
 	size_t count = 0;
 	int r;
 
-	kinds->of_process = calloc(steps->count + 1, sizeof(*kinds->of_process));
-	kinds->at = calloc(STEP_KINDS_MAX, sizeof(*kinds->at));
-	f->first = calloc(steps->count + 1, sizeof(*f->first));
-	if (!kinds->of_process || !kinds->at || !f->first)
-		return -ENOMEM;
+	kinds->of_process = xcalloc(steps->count + 1, sizeof(*kinds->of_process));
+	kinds->at = xcalloc(STEP_KINDS_MAX, sizeof(*kinds->at));
+	f->first = xcalloc(steps->count + 1, sizeof(*f->first));
 	kinds->processes = steps->count;
 	for (size_t p = 0; p < steps->count; p++) {
 		f->first[p] = count;
 		count += steps->processes[p].count;
-		kinds->of_process[p] = calloc(steps->processes[p].count + 1, 1);
-		if (!kinds->of_process[p])
-			return -ENOMEM;
+		kinds->of_process[p] = xcalloc(steps->processes[p].count + 1, 1);
 	}
 	if (steps->source == STEPS_WHOLE || count > STEP_KINDS_STEPS_MAX)
 		return 0;
-	f->sketches = calloc(count + 1, sizeof(*f->sketches));
-	if (!f->sketches)
-		return -ENOMEM;
-	r = hash_shapes(f);
-	if (!r)
-		r = count_launches(f);
-	if (!r)
-		r = sort_places(f);
+	f->sketches = xcalloc(count + 1, sizeof(*f->sketches));
+	hash_shapes(f);
+	r = count_launches(f);
 	if (r)
 		return r;
+	sort_places(f);
 	kinds->count = find_kinds(f);
 	for (size_t p = 0; p < steps->count; p++)
 		for (size_t i = 0; i < steps->processes[p].count; i++)
@@ -365,15 +348,16 @@ static int fill(struct finding *f)
 				add_step(f, p, i);
 	sort_kinds(f);
 	keep_own_names(kinds);
-	return find_medians(f);
+	find_medians(f);
+	return 0;
 }
 
 int step_kinds_new(const struct trace *trace, const struct steps *steps, struct step_kinds **ret)
 {
-	CLEANUP(step_kinds_free_p) struct step_kinds *kinds = calloc(1, sizeof(*kinds));
+	CLEANUP(step_kinds_free_p) struct step_kinds *kinds = xcalloc(1, sizeof(*kinds));
 	CLEANUP(finding_done)
 	struct finding f = {.trace = trace, .steps = steps, .kinds = kinds};
-	int r = kinds ? fill(&f) : -ENOMEM;
+	int r = fill(&f);
 
 	if (!r)
 		*ret = TAKE(kinds);

@@ -41,7 +41,7 @@ struct step_kinds {
 
 /*
  * Steps may have any source except STEPS_WHOLE; for that, and if there are too many, the count is
- * 0. Returns 0, or -errno with the reason in query_error(), except for -ENOMEM.
+ * 0. Returns 0, or -errno with the reason in query_error().
  */
 int step_kinds_new(const struct trace *trace, const struct steps *steps, struct step_kinds **ret);
 void step_kinds_free_p(struct step_kinds **kinds);

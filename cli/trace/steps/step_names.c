@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* Gives "step 1", "step 2", ... one name, "step N". */
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/trace/steps/step_names.h"
+#include "cli/base/memory.h"
 #include "proto/base/cleanup.h"
 
 void step_names_done(struct step_names *steps)
@@ -49,13 +49,9 @@ static int add(struct step_names *steps, int64_t id, char *name)
 	if (i == STEP_NAMES_MAX)
 		return 0;
 	at = idmap_at(&steps->index_of, id);
-	if (!at)
-		return -ENOMEM;
 	*at = i;
 	if (i == steps->count) {
-		steps->texts[i] = strdup(name);
-		if (!steps->texts[i])
-			return -ENOMEM;
+		steps->texts[i] = xstrdup(name);
 		steps->count++;
 	}
 	return 0;

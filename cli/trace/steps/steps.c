@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/array.h"
 #include "cli/trace/steps/steps_internal.h"
 #include "proto/base/cleanup.h"
@@ -79,49 +80,34 @@ const struct step *steps_find(const struct steps_process *process, int64_t time_
 struct steps_process *steps_process(struct steps *steps, int64_t process_id)
 {
 	size_t at = find_process(steps, process_id);
-	struct steps_process *grown;
 
 	if (at < steps->count && steps->processes[at].process_id == process_id)
 		return steps->processes + at;
-	grown = grow_by_one(steps->processes, steps->count, sizeof(*grown));
-	if (!grown)
-		return NULL;
-	steps->processes = grown;
-	memmove(grown + at + 1, grown + at, (steps->count - at) * sizeof(*grown));
+	steps->processes = grow_by_one(steps->processes, steps->count, sizeof(*steps->processes));
+	memmove(steps->processes + at + 1, steps->processes + at,
+		(steps->count - at) * sizeof(*steps->processes));
 	steps->count++;
-	grown[at] = (struct steps_process){.process_id = process_id};
-	return grown + at;
+	steps->processes[at] = (struct steps_process){.process_id = process_id};
+	return steps->processes + at;
 }
 
 int steps_add(struct steps *steps, struct steps_process *process, struct step step)
 {
 	if (steps->step_count == STEPS_MAX)
 		return -E2BIG;
-	/* The capacity is a power of two. */
-	if (!(process->count & (process->count - 1))) {
-		size_t wanted = process->count ? process->count * 2 : 1;
-		struct step *grown = reallocarray(process->at, wanted, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		process->at = grown;
-	}
+	process->at = grow_by_one(process->at, process->count, sizeof(*process->at));
 	process->at[process->count++] = step;
 	steps->step_count++;
 	return 0;
 }
 
-static int add_shapes(struct steps_work *work)
+static void add_shapes(struct steps_work *work)
 {
 	const struct trace *trace = work->trace;
 
-	work->shapes = calloc(trace->shape_count + 1, sizeof(*work->shapes));
-	if (!work->shapes)
-		return -ENOMEM;
+	work->shapes = xcalloc(trace->shape_count + 1, sizeof(*work->shapes));
 	for (size_t i = 0; i < trace->lane_count; i++)
-		if (!steps_process(work->steps, trace->lanes[i].process_id))
-			return -ENOMEM;
-	return 0;
+		steps_process(work->steps, trace->lanes[i].process_id);
 }
 
 /* Adds processes that copied and dispatched nothing. */
@@ -130,7 +116,7 @@ static int load_copiers(struct steps_work *work)
 	int r = 0;
 
 	QUERY_EACH (r, work->trace->query, "copy_processes", rows)
-		r = steps_process(work->steps, query_integer(rows, 0)) ? 0 : -ENOMEM;
+		steps_process(work->steps, query_integer(rows, 0));
 	return r;
 }
 
@@ -243,8 +229,8 @@ int steps_keep_recorded(struct query *query, struct steps *steps)
 		last = process_id;
 		if (r || query_is_null(rows, 3))
 			continue;
-		if (GROW(from, count, from_capacity) || GROW(to, count, to_capacity))
-			return -ENOMEM;
+		GROW(from, count, from_capacity);
+		GROW(to, count, to_capacity);
 		from[count] = query_integer(rows, 3);
 		to[count++] = query_is_null(rows, 4) ? INT64_MAX : query_integer(rows, 4);
 	}
@@ -342,8 +328,6 @@ static int add_marker(struct steps *steps, const struct query_rows *rows)
 	};
 	int r;
 
-	if (!process)
-		return -ENOMEM;
 	if (is_inside(process, step.start_ns))
 		return 0;
 	if (step.is_open || step.end_ns < step.start_ns)
@@ -351,8 +335,8 @@ static int add_marker(struct steps *steps, const struct query_rows *rows)
 	/* If its end is not known, a step lasts until the next one. */
 	if (process->count && process->at[process->count - 1].is_open)
 		process->at[process->count - 1].end_ns = step.start_ns;
-	step.text = strdup(query_text(rows, 2));
-	r = step.text ? steps_add(steps, process, step) : -ENOMEM;
+	step.text = xstrdup(query_text(rows, 2));
+	r = steps_add(steps, process, step);
 	if (r)
 		free(step.text);
 	return r;
@@ -460,10 +444,10 @@ static int fill(struct steps_work *work, const char *regex, char error[QUERY_ERR
 	struct steps *steps = work->steps;
 	char why[32], unrecorded[64] = "";
 	size_t left_out = 0;
-	int r = add_shapes(work);
+	int r;
 
-	if (!r)
-		r = load_copiers(work);
+	add_shapes(work);
+	r = load_copiers(work);
 	if (!r)
 		r = from_markers(work->trace->query, steps, regex, error);
 	if (!r)
@@ -495,13 +479,11 @@ static int fill(struct steps_work *work, const char *regex, char error[QUERY_ERR
 int steps_new(const struct trace *trace, const char *regex, char error[QUERY_ERROR_BYTES],
 	struct steps **ret)
 {
-	CLEANUP(steps_free_p) struct steps *steps = calloc(1, sizeof(*steps));
+	CLEANUP(steps_free_p) struct steps *steps = xcalloc(1, sizeof(*steps));
 	CLEANUP(work_done) struct steps_work work = {.trace = trace, .steps = steps};
 	int r;
 
 	error[0] = '\0';
-	if (!steps)
-		return -ENOMEM;
 	r = fill(&work, regex, error);
 	if (r)
 		return r;
@@ -512,12 +494,10 @@ int steps_new(const struct trace *trace, const char *regex, char error[QUERY_ERR
 int steps_new_marked(
 	struct query *query, const char *regex, char error[QUERY_ERROR_BYTES], struct steps **ret)
 {
-	CLEANUP(steps_free_p) struct steps *steps = calloc(1, sizeof(*steps));
+	CLEANUP(steps_free_p) struct steps *steps = xcalloc(1, sizeof(*steps));
 	int r;
 
 	error[0] = '\0';
-	if (!steps)
-		return -ENOMEM;
 	r = from_markers(query, steps, regex, error);
 	if (r)
 		return r;

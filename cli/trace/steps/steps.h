@@ -80,8 +80,7 @@ void steps_join(struct steps *steps);
 
 /*
  * Limits joined steps to what was recorded: a user may choose steps or times (rtl_recording), and
- * the time between these is not idle time. Returns 0, or -errno with the reason in query_error(),
- * except for -ENOMEM.
+ * the time between these is not idle time. Returns 0, or -errno with the reason in query_error().
  */
 int steps_keep_recorded(struct query *query, struct steps *steps);
 

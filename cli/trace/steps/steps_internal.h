@@ -20,8 +20,8 @@ struct steps_work {
 
 struct steps_process *steps_process(struct steps *steps, int64_t process_id);
 /*
- * Appends a step; takes over @text on success. Returns 0; -ENOMEM; or -E2BIG, after which the
- * process has none.
+ * Appends a step; takes over @text on success. Returns 0 or -E2BIG, after which the process has
+ * none.
  */
 int steps_add(struct steps *steps, struct steps_process *process, struct step step);
 /* Removes all steps. */

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "cli/trace/steps/steps_internal.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/array.h"
 #include "cli/trace/steps/period.h"
 #include "proto/base/cleanup.h"
@@ -51,7 +50,7 @@ static const struct trace_shape *find_queue(const struct trace *trace)
 	return most;
 }
 
-static int add_item(struct sample *sample, const struct query_rows *rows,
+static void add_item(struct sample *sample, const struct query_rows *rows,
 	const struct trace_shape *shape, bool is_one_queue)
 {
 	int64_t start = query_integer(rows, 2), at = query_integer(rows, 1), end;
@@ -62,16 +61,14 @@ static int add_item(struct sample *sample, const struct query_rows *rows,
 	 */
 	if (!is_one_queue && (query_is_null(rows, 2) ||
 				     __builtin_sub_overflow(start, query_integer(rows, 4), &at)))
-		return 0;
-	if (GROW(sample->at, sample->count, sample->capacity))
-		return -ENOMEM;
+		return;
+	GROW(sample->at, sample->count, sample->capacity);
 	if (__builtin_add_overflow(start, query_integer(rows, 3), &end) || query_is_null(rows, 2))
 		end = start - (start > INT64_MIN);
 	sample->at[sample->count++] = (struct item){
 		.at = at,
 		.item = {.kernel_id = shape->kernel_id, .start_ns = start, .end_ns = end},
 	};
-	return 0;
 }
 
 /* Takes the dispatches of @queue alone, or of all queues of its GPU. */
@@ -92,23 +89,21 @@ static int take_sample(const struct trace *trace, const struct trace_shape *queu
 		if (at < trace->shape_count && shape->process_id == queue->process_id &&
 			(is_one_queue ? shape->queue_id == queue->queue_id
 				      : shape->gpu_id == queue->gpu_id))
-			r = add_item(sample, rows, shape, is_one_queue);
+			add_item(sample, rows, shape, is_one_queue);
 	}
 	if (sample->count)
 		qsort(sample->at, sample->count, sizeof(*sample->at), compare_items);
 	return r;
 }
 
-static int search(const struct sample *sample, struct period *ret)
+static void search(const struct sample *sample, struct period *ret)
 {
 	size_t skipped = sample->count / WARM_UP_DIVISOR, n = sample->count - skipped;
-	CLEANUP(free_p) struct period_item *items = calloc(n + 1, sizeof(*items));
+	CLEANUP(free_p) struct period_item *items = xcalloc(n + 1, sizeof(*items));
 
-	if (!items)
-		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		items[i] = sample->at[skipped + i].item;
-	return period_find(items, n, ret);
+	period_find(items, n, ret);
 }
 
 static int find_in(const struct trace *trace, const struct trace_shape *queue, bool is_one_queue,
@@ -117,20 +112,20 @@ static int find_in(const struct trace *trace, const struct trace_shape *queue, b
 	CLEANUP(sample_done) struct sample sample = {0};
 	int r = take_sample(trace, queue, is_one_queue, &sample);
 
-	return r ? r : search(&sample, ret);
+	if (!r)
+		search(&sample, ret);
+	return r;
 }
 
 /*
  * The kernel begins a step on any queue of the GPU on which its process does most, or on that queue
  * only.
  */
-static int mark_begins(struct steps_work *work, int64_t kernel_id, bool is_one_queue)
+static void mark_begins(struct steps_work *work, int64_t kernel_id, bool is_one_queue)
 {
 	CLEANUP(free_p)
-	const struct trace_shape **most = calloc(work->steps->count + 1, sizeof(const void *));
+	const struct trace_shape **most = xcalloc(work->steps->count + 1, sizeof(const void *));
 
-	if (!most)
-		return -ENOMEM;
 	for (size_t i = 0; i < work->trace->shape_count; i++) {
 		const struct trace_shape *shape = work->trace->shapes + i;
 		const struct trace_shape **own = most + work->shapes[i].process;
@@ -146,7 +141,6 @@ static int mark_begins(struct steps_work *work, int64_t kernel_id, bool is_one_q
 					      (is_one_queue ? shape->queue_id == own->queue_id
 							    : shape->gpu_id == own->gpu_id);
 	}
-	return 0;
 }
 
 int steps_find_period(struct steps_work *work)
@@ -179,10 +173,10 @@ int steps_find_period(struct steps_work *work)
 		return r;
 	steps->source = STEPS_INFERRED;
 	steps->period = period.kernels;
-	r = mark_begins(work, period.first_kernel_id, is_one_queue);
+	mark_begins(work, period.first_kernel_id, is_one_queue);
 	snprintf(steps->line, sizeof(steps->line),
 		"steps: inferred (confidence %.2f): kernels repeat every %zu on a %s; roctx ranges "
 		"name them better",
 		period.confidence, period.kernels, is_one_queue ? "queue" : "GPU");
-	return r;
+	return 0;
 }

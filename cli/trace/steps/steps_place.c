@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "cli/base/memory.h"
 #include "cli/base/array.h"
 #include "proto/base/cleanup.h"
 
@@ -30,22 +31,18 @@ static void place_done(struct place *place)
 	free(place->cuts);
 }
 
-static int make_cuts(struct place *place)
+static void make_cuts(struct place *place)
 {
 	struct steps *steps = place->work->steps;
 
-	place->cuts = calloc(steps->count + 1, sizeof(*place->cuts));
-	if (!place->cuts)
-		return -ENOMEM;
+	place->cuts = xcalloc(steps->count + 1, sizeof(*place->cuts));
 	for (size_t i = 0; i < steps->count; i++) {
 		const struct steps_process *process = steps->processes + i;
 		struct cuts *cuts = place->cuts + i;
 
 		cuts->count = process->count * 2;
-		cuts->at = calloc(cuts->count + 1, sizeof(*cuts->at));
-		cuts->reach = calloc(cuts->count + 1, sizeof(*cuts->reach));
-		if (!cuts->at || !cuts->reach)
-			return -ENOMEM;
+		cuts->at = xcalloc(cuts->count + 1, sizeof(*cuts->at));
+		cuts->reach = xcalloc(cuts->count + 1, sizeof(*cuts->reach));
 		for (size_t c = 0; c < cuts->count; c++) {
 			const struct step *step = process->at + c / 2;
 
@@ -56,7 +53,6 @@ static int make_cuts(struct place *place)
 			cuts->reach[c] = INT64_MIN;
 		}
 	}
-	return 0;
 }
 
 /* Returns the first cut after @time_ns; dispatches come nearly in the order of their submission. */
@@ -198,10 +194,11 @@ int steps_place(struct steps_work *work)
 {
 	CLEANUP(place_done) struct place place = {.work = work};
 	struct steps *steps = work->steps;
-	int r = steps->source == STEPS_MARKERS ? make_cuts(&place) : 0;
+	int r;
 
-	if (!r)
-		r = pass_dispatches(&place);
+	if (steps->source == STEPS_MARKERS)
+		make_cuts(&place);
+	r = pass_dispatches(&place);
 	if (!r)
 		r = pass_copies(&place);
 	for (size_t i = 0; i < steps->count && !r; i++) {

@@ -482,7 +482,7 @@ static void check_intervals(unsigned seed, size_t limit, unsigned disorder)
 		int64_t start = (int64_t)(i * (SPAN / COUNT)) + rand() % (int)disorder;
 		int64_t stop = start + rand() % 9;
 
-		assert_int_equal(intervals_add(&set, start, stop), 0);
+		intervals_add(&set, start, stop);
 		for (int64_t t = start; t < stop; t++)
 			covered[t] = 1;
 	}

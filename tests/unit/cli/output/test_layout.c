@@ -36,13 +36,13 @@ static char *show(const struct render_column *columns, size_t count, const char 
 	size_t bytes;
 	FILE *to = open_memstream(&text, &bytes);
 
-	assert_int_equal(render_new(to, RENDER_TABLE, columns, count, &render), 0);
+	render = render_new(to, RENDER_TABLE, columns, count);
 	render_set_width(render, width);
 	for (size_t i = 0; i < count; i++)
 		row[i] = render_integer(i == 5 ? 0 : 1500000);
 	row[count - 1] = render_text(last);
-	assert_int_equal(render_row(render, row), 0);
-	assert_int_equal(render_row(render, row), 0);
+	render_row(render, row);
+	render_row(render, row);
 	render_finish(render);
 	render_free_p(&render);
 	fclose(to);

@@ -429,12 +429,18 @@ class Copies(SlowGpu):
     def measure(self, base):
         self.ns = int(base.wall_ns() / len(base.begins) * (self.by - 1))
 
+    def factor(self, _rank, _step, _name):
+        return 1
+
     def copy_ns(self, rank, _step):
         return self.ns if rank in self.culprits else 0
 
 
 class Contends(SlowGpu):
     """Collectives take compute units from one rank's kernels."""
+    def factor(self, _rank, _step, _name):
+        return 1
+
     def contention(self, rank):
         return 1 + (self.by - 1) * 4 if rank in self.culprits else 1
 

@@ -622,7 +622,7 @@ static int price(struct search *s, struct straggler *straggler)
 		s->wall_ns > 0 ? 100.0 * (double)straggler->gain_ns / (double)s->wall_ns : 0;
 	straggler->is_at_most = common * 10 > straggler->gain_ns;
 	straggler->is_in_slack =
-		common * 10 >= straggler->gain_ns * 9 ||
+		common * 2 >= straggler->gain_ns ||
 		(straggler->gain_ns - common) * 100 < s->wall_ns * STRAGGLER_CERTAIN_PCT;
 	if (straggler->windows && compare_with_reference(s, straggler, gains))
 		return -ENOMEM;

@@ -50,8 +50,8 @@ struct straggler {
 	/* The others wait for a partner: a late pipeline stage shows less of its own bubble, and
 	 * when it is faster another stage shows more of its own. */
 	bool is_about;
-	/* nearly all of the gain may be slack or the stage's own bubble, so the job may gain
-	 * nothing */
+	/* so much of the gain may be slack or the stage's own bubble that the job may gain nothing
+	 */
 	bool is_in_slack;
 	uint32_t reference; /* index in the group of the rank that it is compared with */
 	size_t windows;	    /* windows in which it costs time */

@@ -247,7 +247,7 @@ class Effect:
     def contention(self, _rank):
         return 1.0
 
-    def extra(self, _rank, _step):
+    def extra(self, _rank, _step, _is_mended):
         """Launches what this rank has to do beside the program."""
 
     def measure(self, base):
@@ -297,8 +297,8 @@ class Replica(Effect):
 
 class Evaluates(Effect):
     """Every fourth step each rank evaluates, and rank 0 the most of it."""
-    def extra(self, rank, step):
-        for _ in range((3 + (rank.rank == 0)) if step % 4 == 3 else 0):
+    def extra(self, rank, step, is_mended):
+        for _ in range((3 + (rank.rank == 0 and not is_mended)) if step % 4 == 3 else 0):
             rank.kernel(GEMM, 200 * US, grid=333)
 
 
@@ -323,7 +323,7 @@ class FromStorage(Effect):
     def measure(self, base):
         self.step_ns = self.times * base.wall_ns() / len(base.begins)
 
-    def extra(self, rank, step):
+    def extra(self, rank, step, _is_mended):
         rank.now = max(rank.now, int(START + step * self.step_ns))
 
     def factor(self, rank, _step, _name):
@@ -429,12 +429,18 @@ class Copies(SlowGpu):
     def measure(self, base):
         self.ns = int(base.wall_ns() / len(base.begins) * (self.by - 1))
 
+    def factor(self, _rank, _step, _name):
+        return 1
+
     def copy_ns(self, rank, _step):
         return self.ns if rank in self.culprits else 0
 
 
 class Contends(SlowGpu):
     """Collectives take compute units from one rank's kernels."""
+    def factor(self, _rank, _step, _name):
+        return 1
+
     def contention(self, rank):
         return 1 + (self.by - 1) * 4 if rank in self.culprits else 1
 
@@ -514,7 +520,7 @@ class Drawn:
         def before(rank, step):
             job.begins.setdefault(step, {})[rank.rank] = rank.now
             rank.slow = lambda name, at: factor(rank.rank, step, name) if is_work(name) else 1
-            effect.extra(rank, step)
+            effect.extra(rank, step, rank.rank in mended)
             if rank.rank not in mended:
                 rank.host(effect.host_ns(rank.rank, step))
                 if effect.copy_ns(rank.rank, step):

@@ -8,6 +8,7 @@ usage: disk.py MODE --build DIR [--cycles N]
   full   a small tmpfs is filled and freed again under load (needs root)
   over   it stays full for longer than --disk-wait: what is given up is counted, no exit status
          changes, and what comes when it is freed is stored (needs root)
+  start  a collector starts on a disk that has no more room than its reserve takes (needs root)
 """
 import argparse
 import os
@@ -23,6 +24,7 @@ from oracle import Oracle
 SHIMS, DISPATCHES, DISPATCHES_SHORT = 10, 5_000, 500
 RATES = [3_200_000, 400_000, 100_000]  # bytes a second
 DISK_BYTES = 64 << 20
+RESERVE_BYTES = 16 << 20  # STORE_RESERVE_BYTES of proto/base/limits.h
 
 
 def stop(node):
@@ -221,9 +223,38 @@ def over(args, work):
         subprocess.run(["umount", "-l", disk], check=False)
 
 
+def starts_and_stops(node, store):
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen([node.program("collectord"), "--private", "--socket", node.socket, "--db-dir", store],
+                                   stderr=log)
+        wait_for("the collector", lambda: process.poll() is not None or b"listening on" in os.pread(log.fileno(), 4096, 0))
+        process.terminate()
+        return process.wait() == 0
+
+
+def start(args, work):
+    disk = mount(work)
+    node = Node(args.build, work)
+    store, filler = os.path.join(disk, "store"), os.path.join(disk, "filler")
+    os.mkdir(store)
+    try:
+        if not starts_and_stops(node, store):
+            fail("no collector starts on an empty disk")
+        for spare_bytes in (0, 4096):
+            free = os.statvfs(disk)
+            with open(filler, "wb") as file:
+                os.posix_fallocate(file.fileno(), 0, free.f_bavail * free.f_frsize - RESERVE_BYTES - spare_bytes)
+            if not starts_and_stops(node, store):
+                fail("no collector starts where %d bytes are free beside its reserve" % spare_bytes)
+            os.unlink(filler)
+        print("start: a collector starts where its reserve takes all that is free", flush=True)
+    finally:
+        subprocess.run(["umount", "-l", disk], check=False)
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("mode", choices=["slow", "full", "over"])
+    parser.add_argument("mode", choices=["slow", "full", "over", "start"])
     parser.add_argument("--build", required=True)
     parser.add_argument("--cycles", type=int, default=3)
     parser.add_argument("--long", type=int, help="cycles when RTL_TEST_LONG is set")
@@ -234,7 +265,7 @@ def main():
         os.chmod(work, 0o711)  # what a collector is started by may give it a user of its own
         os.environ["XDG_RUNTIME_DIR"] = work
         os.environ["RTL_JOB_ID"] = "disk"
-        {"slow": slow, "full": full, "over": over}[args.mode](args, work)
+        {"slow": slow, "full": full, "over": over, "start": start}[args.mode](args, work)
 
 
 if __name__ == "__main__":

@@ -322,6 +322,9 @@ int store_new(const struct store_config *config, struct store **ret)
 			STORE_RESERVE_BYTES, config->keep_free_bytes, &store->room);
 	if (r == 0 && config->index_path)
 		r = open_index(store, config->index_path);
+	/* The reserve may be all that is left, and without its index no store removes a session. */
+	if (r == -ENOSPC && store->room && room_spend(store->room))
+		r = open_index(store, config->index_path);
 	if (r == 0 && config->index_path && config->folder)
 		r = retention_new(store, config);
 	if (r == 0)

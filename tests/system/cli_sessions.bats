@@ -682,6 +682,12 @@ row_of() { "$rtl" ls "${@:2}" --json | jq -c "[.sessions[] | select($1)]"; } # r
 	[ "$("$rtl" ls --json | jq '.sessions | length')" = 2 ]
 	"$rtl" rm both
 	[ "$(ls state/rtl/private)" = first.db ]
+	# A newer one of that name takes it, and the older one stays in the list.
+	"$rtl" run -q --name first -o again.db --device soft "$demo" --ranks 1 --steps 2 >out
+	[ "$(readlink state/rtl/private/first.db)" -ef again.db ]
+	[ "$(readlink state/rtl/private/first-2.db)" -ef rtl-first.db ]
+	(cd run && "$rtl" summary first-2 >../out)
+	[ "$("$rtl" ls --json | jq '.sessions | length')" = 2 ]
 	[ "$(RTL_JOB_ID=key "$rtl" run -q --name mine sh -c 'echo $RTL_JOB_ID')" = mine ]
 	for name in '' .a -a 'a b' a/b ä "$(printf '%048d' 0)"; do
 		run -125 "$rtl" run --name "$name" true

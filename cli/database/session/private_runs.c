@@ -91,14 +91,6 @@ static int put_link(int folder, const char *session, const char *path)
 	return r;
 }
 
-void private_runs_add(const char *session, const char *path)
-{
-	CLEANUP(close_p) int folder = open_folder(false);
-
-	if (folder >= 0 && !put_link(folder, session, path))
-		remove_oldest(folder);
-}
-
 static bool leads_to(int folder, const char *name, const struct stat *file)
 {
 	struct stat link, st;
@@ -106,6 +98,37 @@ static bool leads_to(int folder, const char *name, const struct stat *file)
 	return !fstatat(folder, name, &link, AT_SYMLINK_NOFOLLOW) && S_ISLNK(link.st_mode) &&
 	       !fstatat(folder, name, &st, 0) && st.st_dev == file->st_dev &&
 	       st.st_ino == file->st_ino;
+}
+
+/* Gives a file that has the name of @session, and is not @file, the first of NAME-2, NAME-3 ...
+ * that is free. */
+static void make_way(int folder, const char *session, const struct stat *file)
+{
+	char name[NAME_MAX + 1], other[NAME_MAX + 1];
+	struct stat st;
+
+	if (snprintf(name, sizeof(name), "%s.db", session) >= (int)sizeof(name) ||
+		fstatat(folder, name, &st, 0) || leads_to(folder, name, file))
+		return;
+	for (unsigned i = 2; i <= LISTED_MAX; i++) {
+		if (snprintf(other, sizeof(other), "%s-%u.db", session, i) >= (int)sizeof(other))
+			return;
+		if (fstatat(folder, other, &st, AT_SYMLINK_NOFOLLOW)) {
+			(void)renameat(folder, name, folder, other);
+			return;
+		}
+	}
+}
+
+void private_runs_add(const char *session, const char *path)
+{
+	CLEANUP(close_p) int folder = open_folder(false);
+	struct stat file;
+
+	if (folder >= 0 && !stat(path, &file))
+		make_way(folder, session, &file);
+	if (folder >= 0 && !put_link(folder, session, path))
+		remove_oldest(folder);
 }
 
 static void drop_links(bool is_kept, const struct stat *file)
@@ -135,6 +158,32 @@ static int check_name(int folder, const char *session, const struct stat *file)
 	return fstatat(folder, name, &other, 0) || leads_to(folder, name, file) ? 0 : -EEXIST;
 }
 
+/* Gives the file its other names, as that of --name, in the folder that it moves to as well, where
+ * they are free. */
+static void copy_links(bool is_kept, const char *path, const struct stat *file)
+{
+	CLEANUP(close_p) int from = open_folder(!is_kept), to = open_folder(is_kept);
+	int fd = from < 0 || to < 0 ? -1 : dup(from);
+	DIR *entries = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!entries) {
+		close_p(&fd);
+		return;
+	}
+	for (const struct dirent *entry; (entry = readdir(entries));) {
+		size_t bytes = strlen(entry->d_name);
+		char name[NAME_MAX + 1];
+
+		if (bytes <= 3 || strcmp(entry->d_name + bytes - 3, ".db") != 0 ||
+			!leads_to(from, entry->d_name, file))
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)bytes - 3, entry->d_name);
+		if (check_name(to, name, file) == 0)
+			(void)put_link(to, name, path);
+	}
+	closedir(entries);
+}
+
 int private_runs_keep(const char *session, const char *path, bool is_kept)
 {
 	CLEANUP(close_p) int folder = open_folder(is_kept);
@@ -146,15 +195,19 @@ int private_runs_keep(const char *session, const char *path, bool is_kept)
 	if (!is_kept) {
 		/* It stays listed, as the newest. */
 		r = put_link(folder, session, path);
-		if (r == 0)
+		if (r == 0) {
+			copy_links(false, path, &file);
 			drop_links(true, &file);
+		}
 		return r;
 	}
 	r = check_name(folder, session, &file);
 	if (r == 0)
 		r = put_link(folder, session, path);
-	if (r == 0)
+	if (r == 0) {
+		copy_links(true, path, &file);
 		drop_links(false, &file);
+	}
 	return r;
 }
 

@@ -382,8 +382,5 @@ void rank_detect(const char *const *environment, struct rank_info *ret)
 
 bool rank_is_first(const struct rank_info *info)
 {
-	const struct rank_number *number =
-		info->local_rank.is_known ? &info->local_rank : &info->rank;
-
-	return !number->is_known || !number->value;
+	return !info->local_rank.is_known || !info->local_rank.value;
 }

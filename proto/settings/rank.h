@@ -30,7 +30,7 @@ struct rank_info {
 void rank_detect(const char *const *environment, struct rank_info *ret);
 
 /*
- * True for the one process of a launch on its node that says what concerns all of them: local rank
- * 0, or rank 0 where the local rank is not known; and for a process of which neither is known.
+ * True for the one process of a launch on its node that says what concerns all of them, local rank
+ * 0; and for a process whose local rank is not known: rank 0 may be on another node.
  */
 bool rank_is_first(const struct rank_info *info);

@@ -23,7 +23,7 @@ ask() {
 	for kind in causes held missing groups late; do
 		python3 "$here/fixture_ranks.py" $kind "$schema" $kind.db
 	done
-	for words in reference "slow slow=100" "late late=300 late_rank=1 ranks=4 steps=30" "absent missing=1" "event ranks=3 steps=30"; do
+	for words in reference "slow slow=100" "late late=3000 late_rank=1 ranks=4 steps=30" "absent missing=1" "event ranks=3 steps=30"; do
 		# shellcheck disable=SC2086 # words
 		set -- $words
 		python3 "$here/fixture_diff.py" "$schema" "run-$1.db" "${@:2}"

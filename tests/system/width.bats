@@ -86,8 +86,9 @@ rows() {
 		"info t.db" "info --counters t.db" "doctor --device soft" help; do
 		on_terminal 80 "$verb" >shown
 		python3 - shown <<-'END' || { echo "$verb"; false; }
-			import sys
-			wide = [line for line in open(sys.argv[1], encoding="utf-8").read().splitlines() if len(line) > 80]
+			import re, sys
+			lines = re.sub("\x1b\\[[0-9;]*m", "", open(sys.argv[1], encoding="utf-8").read()).splitlines()
+			wide = [line for line in lines if len(line) > 80]
 			# What has no blank in its last 80 columns, as a path, is not cut.
 			wide = [line for line in wide if " " in line.strip()]
 			print("\n".join(wide))

@@ -23,11 +23,7 @@
 #include "shim/base/tsc_clock.h"
 
 #define PRODUCERS  2u
-#ifdef __SANITIZE_THREAD__ /* which takes many times as long */
-#define DISPATCHES 6000u
-#else
 #define DISPATCHES 30000u
-#endif
 #define DEADLINE_S 300u
 
 struct child {

@@ -189,7 +189,7 @@ run_asan
 # are met by the thread that the other tests of the store watch.
 await tsan
 threads='^(capture|shim)\.|^softgpu\.(direct|aql)$'
-threads+='|^unit\.(collectord.*|copies|copy_watch|drain.*|events|exit_status|gate|identity|ipc|markers|store.*|symbols)$'
+threads+='|^unit\.(collectord.*|copies|copy_watch|drain.*|events|exit_status|gate|identity|ipc|losses|markers|store.*|symbols)$'
 alike='^unit\.(identity|store_(disk|index|memory_[0-9]|power))$|^shim\.(other_tool_.*|queues_come_and_go)$'
 if [ -n "$long" ]; then
 	threads='^(unit|capture|shim)\.|^softgpu\.(direct|script|topology|aql)$' alike='^$'

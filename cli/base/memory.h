@@ -26,7 +26,7 @@ void xfclose(FILE *memstream);
 /* Ends the program as the functions above do. */
 _Noreturn void memory_fail(void);
 /*
- * Calls @last before the program ends, for a caller whose duty is not done then; it may choose
- * another exit status by calling _exit().
+ * Calls @last before the program ends, for a caller that has something left to do then. It may
+ * choose another exit status by calling _exit().
  */
 void memory_on_failure(void (*last)(void));

@@ -98,12 +98,14 @@ static int make_folder(struct import_temporary *temporary)
 	int n = snprintf(temporary->folder, sizeof(temporary->folder), "%s/rtl-import-XXXXXX",
 		place && *place ? place : "/tmp");
 
-	if (n >= (int)sizeof(temporary->folder) || !mkdtemp(temporary->folder)) {
-		say("%s: cannot write: %m", temporary->folder);
+	int r = n < (int)sizeof(temporary->folder) ? unfinished_make_folder(temporary->folder)
+						    : -ENAMETOOLONG;
+
+	if (r < 0) {
+		say("%s: cannot write: %s", temporary->folder, strerror(-r));
 		temporary->folder[0] = 0;
 		return -EIO;
 	}
-	unfinished_add(temporary->folder);
 	snprintf(temporary->path, sizeof(temporary->path), "%s/import.db", temporary->folder);
 	unfinished_add(temporary->path);
 	return 0;

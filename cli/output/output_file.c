@@ -45,19 +45,17 @@ int output_file_open(const char *name, struct output_file *ret)
 		return 0;
 	}
 	ret->path = xasprintf("%s.XXXXXX", name);
-	fd = mkostemp(ret->path, O_CLOEXEC);
-	if (fd < 0 || fchmod(fd, 0666 & ~mask) || !(ret->to = fdopen(fd, "w")))
+	fd = unfinished_make_file(ret->path);
+	if (fd < 0) {
+		r = fd;
+		free(ret->path);
+		ret->path = NULL;
+	} else if (fchmod(fd, 0666 & ~mask) || !(ret->to = fdopen(fd, "w"))) {
 		r = -errno;
-	if (r) {
-		say("%s: cannot write: %s", name, strerror(-r));
-		close_p(&fd);
-		if (fd < 0) { /* mkostemp() created no file */
-			free(ret->path);
-			ret->path = NULL;
-		}
-	} else {
-		unfinished_add(ret->path);
+		close(fd);
 	}
+	if (r)
+		say("%s: cannot write: %s", name, strerror(-r));
 	return r;
 }
 

@@ -70,17 +70,22 @@ int output_folder_open(const char *name, struct output_folder *ret)
 {
 	size_t length = strlen(name);
 	mode_t mask = umask(0);
+	int r;
 
 	umask(mask);
 	while (length > 1 && name[length - 1] == '/')
 		length--;
 	*ret = (struct output_folder){.name = name};
 	ret->path = xasprintf("%.*s.XXXXXX", (int)length, name);
-	if (mkdtemp(ret->path) && !chmod(ret->path, 0777 & ~mask)) {
-		unfinished_add(ret->path);
-		return 0;
+	r = unfinished_make_folder(ret->path);
+	if (r == 0 && chmod(ret->path, 0777 & ~mask)) {
+		r = -errno;
+		rmdir(ret->path);
+		unfinished_end(ret->path);
 	}
-	say("%s: cannot write: %m", name);
+	if (r == 0)
+		return 0;
+	say("%s: cannot write: %s", name, strerror(-r));
 	free(ret->path);
 	ret->path = NULL;
 	return -EIO;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cli/output/unfinished.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -63,17 +65,53 @@ static void block(sigset_t *ret_old)
 	is_caught = true;
 }
 
-void unfinished_add(const char *path)
+/* The signals are blocked. */
+static void add(const char *path)
 {
 	size_t bytes = strlen(path) + 1;
 	struct unfinished *added = xmalloc(sizeof(*added) + bytes);
-	sigset_t old;
 
 	memcpy(added->path, path, bytes);
-	block(&old);
 	added->next = first;
 	first = added;
+}
+
+void unfinished_add(const char *path)
+{
+	sigset_t old;
+
+	block(&old);
+	add(path);
 	sigprocmask(SIG_SETMASK, &old, NULL);
+}
+
+int unfinished_make_file(char *pattern)
+{
+	sigset_t old;
+	int fd;
+
+	block(&old);
+	fd = mkostemp(pattern, O_CLOEXEC);
+	if (fd < 0)
+		fd = -errno;
+	else
+		add(pattern);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return fd;
+}
+
+int unfinished_make_folder(char *pattern)
+{
+	sigset_t old;
+	int r = 0;
+
+	block(&old);
+	if (mkdtemp(pattern))
+		add(pattern);
+	else
+		r = -errno;
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return r;
 }
 
 void unfinished_add_database(const char *path)

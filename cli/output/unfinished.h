@@ -7,7 +7,16 @@
  */
 #pragma once
 
-/* Copies @path. A folder is added before its files, which are removed before it. */
+/*
+ * mkostemp(@pattern, O_CLOEXEC) and mkdtemp(@pattern), of which no signal sees what is made and not
+ * yet added. Return the descriptor, which is the caller's, or 0; negative: -errno, and nothing is
+ * made.
+ */
+int unfinished_make_file(char *pattern);
+int unfinished_make_folder(char *pattern);
+
+/* Adds what is not made yet. Copies @path. A folder is added before its files, which are removed
+ * before it. */
 void unfinished_add(const char *path);
 
 /* Does the same for a SQLite database and the files that SQLite keeps beside it. */

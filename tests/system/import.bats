@@ -204,6 +204,32 @@ refused() { # refused FILE PATTERN
 	done
 }
 
+# signal_at_each CALL LEFT COMMAND...: SIGTERM comes with the first call of that name, then with the second, and so on
+# until the command makes fewer; nothing begins with LEFT then, but where the command has ended.
+signal_at_each() {
+	local -x ASAN_OPTIONS=detect_leaks=0
+	local call=$1 left=$2 at=0 status=143
+	shift 2
+	while [ $status -eq 143 ]; do
+		at=$((at + 1))
+		status=0
+		strace -o trace.txt -e "trace=$call" -e "inject=$call:signal=TERM:when=$at" "$rtl" "$@" >/dev/null 2>&1 || status=$?
+		[ $status -eq 0 ] || [ "$(compgen -G "$left*")" = "" ]
+	done
+	[ $status -eq 0 ] && [ $at -gt 1 ]
+}
+
+@test "a signal that comes with the call that makes a file leaves nothing behind" {
+	trace 0 1 >rank0.json
+	"$rtl" import -o a.db rank0.json
+	signal_at_each openat new.db import -o new.db rank0.json
+	signal_at_each openat page.html report --html page.html a.db
+	signal_at_each mkdir table export --csv table a.db
+	tool_trace trace_lite one.db
+	cp one.db other.db
+	signal_at_each mkdir rtl-import- diagnose one.db other.db
+}
+
 @test "an exported database that is imported again has equal rows, but for what the format has no place for" {
 	local kind format
 	python3 "$here/fixture_ranks.py" overlap "$here/../../collectord/db/schema" overlap.db

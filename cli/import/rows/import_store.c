@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,22 +132,30 @@ static int copy_old(struct import_store *store, int to)
 static int make_file(struct import_store *store, bool is_appended)
 {
 	CLEANUP(close_p) int fd = -1;
-	CLEANUP(free_p) char *given = NULL;
+	CLEANUP(free_p) char *name = strdup(store->name), *folder = NULL;
+	const char *slash = strrchr(store->name, '/');
 	mode_t mask = umask(0);
 
 	umask(mask);
-	if (asprintf(&given, "%s.tmp.XXXXXX", store->name) < 0) {
-		given = NULL;
+	if (!name)
+		return fail(store, -ENOMEM, "out of memory");
+	/* The path for SQLite must have no symbolic link in it. */
+	folder = realpath(dirname(name), NULL);
+	if (!folder)
+		return fail(store, -errno, "cannot write: %m");
+	if (asprintf(&store->path, "%s/%s.tmp.XXXXXX", folder, slash ? slash + 1 : store->name) < 0) {
+		store->path = NULL;
 		return fail(store, -ENOMEM, "out of memory");
 	}
-	fd = mkostemp(given, O_CLOEXEC);
-	if (fd < 0 || fchmod(fd, 0666 & ~mask))
-		return fail(store, -errno, "cannot write: %m");
-	/* The path for SQLite must have no symbolic link in it. */
-	store->path = realpath(given, NULL);
-	if (!store->path)
-		return fail(store, -errno, "cannot write: %m");
+	fd = unfinished_make_file(store->path);
+	if (fd < 0) {
+		free(store->path);
+		store->path = NULL;
+		return fail(store, fd, "cannot write: %s", strerror(-fd));
+	}
 	unfinished_add_database(store->path);
+	if (fchmod(fd, 0666 & ~mask))
+		return fail(store, -errno, "cannot write: %m");
 	return is_appended ? copy_old(store, fd) : 0;
 }
 

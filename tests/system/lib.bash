@@ -6,14 +6,15 @@
 # times as long to start.
 PATH=/usr/bin:/bin:$PATH
 here=${BASH_SOURCE[0]%/*}
-here=$(cd "$here" && pwd)
+[[ $here == /* ]] || here=$PWD/$here
 rtl=$RTL_BUILD/bin/rtl
 collectord=$RTL_BUILD/bin/collectord
 demo=$RTL_BUILD/bin/rtl-demo
 libdir=$RTL_BUILD/lib
 # What LD_PRELOAD names: a sanitized shim needs its runtime in front.
 preload=$libdir/librtl-shim.so
-sanitizer=$(ldd "$preload" | awk '/lib[at]san/ {print $3}')
+sanitizer=""
+grep -q '^RTL_SANITIZE:STRING=$' "$RTL_BUILD/CMakeCache.txt" || sanitizer=$(ldd "$preload" | awk '/lib[at]san/ {print $3}')
 preload=${sanitizer:+$sanitizer }$preload
 
 setup() {
@@ -45,25 +46,34 @@ teardown() {
 	for pid in "${pids[@]}"; do
 		kill -9 "$pid" 2>/dev/null || true
 	done
-	# What a job of the test has left running; we ourselves are elsewhere then. No process for each one
-	# that a busy machine has.
+	# We ourselves are elsewhere then.
 	cd /
-	for pid in /proc/[0-9]*; do
-		[ "$pid/cwd" -ef "$work" ] && kill -9 "${pid#/proc/}" 2>/dev/null
-	done
+	# Bats traces each command, which takes longer than the command: not in functions that are called from here on.
+	set +T
+	kill_left
 	rm -rf "$work"
+}
+
+# Ends what a job of the test has left running. No process for each one that a busy machine has.
+kill_left() {
+	for pid in /proc/[0-9]*; do
+		[ ! "$pid/cwd" -ef "$work" ] || kill -9 "${pid#/proc/}" 2>/dev/null || true
+	done
 }
 
 # wait_until COMMAND...: until it succeeds; fails after the deadline. A machine of CI may stand still
 # for two minutes, as its kernel says (workqueue lockup).
 wait_until() {
-	local deadline=$((SECONDS + 900))
+	local deadline=$((SECONDS + 900)) looks=0 pause_s=0.02
 	until "$@"; do
 		[ $SECONDS -lt $deadline ] || {
 			echo "gave up waiting for: $*"
 			return 1
 		}
-		read -rt 0.02 <> <(:) || true
+		# To look takes as long as a program starts: what is not there soon is looked for less often.
+		looks=$((looks + 1))
+		[ $looks -lt 20 ] || pause_s=0.1
+		read -rt $pause_s <> <(:) || true
 	done
 }
 

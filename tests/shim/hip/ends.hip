@@ -16,15 +16,15 @@ __global__ void seen(int *x, int n)
 	*x = n;
 }
 
-struct work {
+struct seen_work {
 	hipStream_t stream;
 	hipEvent_t event;
 	int *x;
 };
 
-static work work_begin()
+static seen_work work_begin()
 {
-	work w;
+	seen_work w;
 
 	HIP_OK(hipStreamCreate(&w.stream));
 	HIP_OK(hipEventCreateWithFlags(&w.event, hipEventDisableTiming));
@@ -32,7 +32,7 @@ static work work_begin()
 	return w;
 }
 
-static void launch(const work &w, unsigned kernels)
+static void launch(const seen_work &w, unsigned kernels)
 {
 	for (unsigned i = 0; i < kernels; i++)
 		seen<<<1, 1, 0, w.stream>>>(w.x, (int)i);
@@ -40,7 +40,7 @@ static void launch(const work &w, unsigned kernels)
 }
 
 /* Returns once HIP has said that all of it has ended. */
-static void see_end(const work &w, unsigned way)
+static void see_end(const seen_work &w, unsigned way)
 {
 	int copy;
 
@@ -72,7 +72,7 @@ void scene_dies(const scene_args &args)
 {
 	static const int by_signal[] = {SIGKILL, SIGTERM, SIGSEGV};
 	const struct rlimit none = {0, 0};
-	work w = work_begin();
+	seen_work w = work_begin();
 
 	setrlimit(RLIMIT_CORE, &none);
 	launch(w, 40);
@@ -97,7 +97,7 @@ void scene_seen(const scene_args &args)
 {
 	int fd = open(args.path[0], O_RDWR | O_CLOEXEC);
 	void *memory = mmap(nullptr, sizeof(uint64_t), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	work w = work_begin();
+	seen_work w = work_begin();
 	uint64_t told = 0;
 
 	if (memory == MAP_FAILED)

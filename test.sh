@@ -113,6 +113,9 @@ run_programs() {
 again_max=3
 unsteady=""
 
+# Many cases of what other tests of the same module run: without ASan.
+many_cases='^unit\.(query_pages|steps|store_(cache|disk|power)|timeline_(cases|properties))$'
+
 # What holds no code of ours in it need not run twice. Without --long it is the modules, and with them one program or two
 # of each kind: a start with ASan takes as long as ten without, and most tests of whole programs ask the same code again,
 # of more files, users, counts or runtimes. Nor are leaks looked for but of the modules, and where a program runs
@@ -121,8 +124,7 @@ run_asan() {
 	local never='^(model|lint|systemd)\.|^integration\.(manual|other_tools|packaging)$' leaks='^(unit|capture|shim|fuzz)\.|^reliability\.memory_|^hostile\.frames$'
 	local often='^hostile\.(held_recorder|killed|names|passed)$|^integration\.(cut|live)$'
 	often+='|^reliability\.(disk_full|flips_store|kill_both|restart)$'
-	# Many cases of what other tests of the same module run with ASan.
-	local alike='^unit\.(query_pages|steps|store_(disk|power)|timeline_(cases|properties))$|^shim\.other_tool_after_'
+	local alike="$many_cases|^shim\.other_tool_after_"
 
 	if [ -n "$long$only" ]; then
 		run asan build/asan -E "$never"
@@ -142,7 +144,9 @@ export TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1:die_after_f
 # what these leave of the processors.
 exec {built}< <(
 	counted=0
-	build release || exit
+	preset=release
+	[ -n "$long$only" ] || preset=release-often # all but the modules' tests that run with ASan
+	build release "$preset" || exit
 	renice -n 19 "$BASHPID" >/dev/null
 	preset=asan
 	[ -n "$long$only" ] || preset=asan-often # what run_asan runs
@@ -165,8 +169,13 @@ await release
 apart='^integration\.(fidelity_intercept|formats_apart)$|^calls\.wheels$|^hip\.modes$'
 apart+='|^model\.(recorder|events|promela_(recovery|recovery_ends|recovery_shut|events))$'
 apart+='|^model\.promela_(finds_([2-9]|[1-9][0-9])|(channel|recovery)_finds_[2-9])$'
-[ -z "$long$only" ] || apart='^$'
-run_programs release build -E "$apart"
+if [ -n "$long$only" ]; then
+	run_programs release build
+else
+	# The tests of modules run once, with ASan.
+	run 'release, modules' build -R "$many_cases"
+	run_programs release build -E "$apart|^unit\."
+fi
 if [ -n "$long" ] && [ -z "$only" ]; then
 	echo "== runtimes, all of them: test =="
 	if tests/runtimes/run --long; then
@@ -190,7 +199,7 @@ run_asan
 await tsan
 threads='^(capture|shim)\.|^softgpu\.(direct|aql)$'
 threads+='|^unit\.(collectord.*|copies|copy_watch|drain.*|events|exit_status|gate|identity|ipc|losses|markers|store.*|symbols)$'
-alike='^unit\.(identity|store_(disk|index|memory_[0-9]|power))$|^shim\.(other_tool_.*|queues_come_and_go)$'
+alike='^unit\.(identity|store_(cache|disk|index|memory_[0-9]|power))$|^shim\.(other_tool_.*|queues_come_and_go)$'
 if [ -n "$long" ]; then
 	threads='^(unit|capture|shim)\.|^softgpu\.(direct|script|topology|aql)$' alike='^$'
 fi

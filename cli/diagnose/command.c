@@ -254,7 +254,7 @@ int cmd_diagnose(int argc, char **argv)
 		return r;
 	r = trace_open(query, NULL, error, &trace);
 	if (!r)
-		trace_begin_progress(trace, "diagnose", 2);
+		trace_begin_progress(trace, "diagnose", 1);
 	if (!r)
 		r = summary_new(
 			trace, &(struct summary_wishes){.measure.wants_work = true}, &summary);

@@ -190,7 +190,7 @@ int cmd_summary(int argc, char **argv)
 		return CMD_BAD_INPUT;
 	if (trace_open(query, o.categories, error, &trace))
 		return verb_fail(query, error);
-	trace_begin_progress(trace, "summary", 1);
+	trace_begin_progress(trace, "summary", 2.5);
 	if (summary_new(trace, &o.wishes, &summary))
 		return verb_fail(query, error);
 	progress_end();

@@ -196,9 +196,9 @@ int run_collector_attach(struct run_collector *collector, const struct run_optio
 	if (attach_kept(collector, options, launch, why) == 0)
 		return 0;
 	r = attach_private(collector, options, launch, &output);
-	/* Of several rtl run of one launch that one says it which has made the private collector.
-	 */
-	if (*why && (r || collector->keeper))
+	/* Of several rtl run of one launch that one says it which has made the private collector,
+	 * and not one that comes when that has ended. */
+	if (*why && (r || collector->keeper) && run_tells_launch(launch, false))
 		say("%s", why);
 	return r;
 }

@@ -10,7 +10,7 @@
 
 #define BAR_COLUMNS 30
 #define DRAW_NS	    100000000ull
-/* These are read sooner than anyone looks. */
+/* These are read in a few milliseconds. */
 #define ROWS_FEW    100000u
 
 static const char *task; /* NULL: no task runs, or stderr cannot show a bar */

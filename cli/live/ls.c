@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -399,27 +398,11 @@ static bool has_failed(const struct sample_session *s)
 	       !query_number(query, "failed", 0, &failed) && failed;
 }
 
-/*
- * True if a collector lists a closed session whose file was removed without it: the folder can be
- * seen here, which in a container it cannot, and the file is not in it.
- */
-static bool is_gone(const struct sample_session *s)
-{
-	CLEANUP(free_p) char *folder = NULL;
-	const char *slash = s->database ? strrchr(s->database, '/') : NULL;
-
-	if (!slash || !s->is_closed || s->removed_why || !access(s->database, F_OK) ||
-		errno != ENOENT)
-		return false;
-	folder = xstrndup(s->database, (size_t)(slash - s->database) + 1);
-	return !access(folder, X_OK);
-}
-
 static bool is_asked_for(const struct sample_session *s, const struct ls_options *o)
 {
 	if (o->has_user && !(s->has_uid && s->uid == o->user))
 		return false;
-	if (s->start_realtime_ns < o->since_realtime_ns || is_gone(s))
+	if (s->start_realtime_ns < o->since_realtime_ns)
 		return false;
 	return !o->is_failed || has_failed(s);
 }

@@ -46,9 +46,11 @@ bats_require_minimum_version 1.5.0
 	is_removed() { [ "$("$rtl" ls --json | jq '.sessions | length')" = 2 ]; }
 	wait_until is_removed
 	[ "$("$rtl" ls | awk 'NR > 1 {print $1}' | head -n 1)" = one ]
-	# One whose file was removed by hand is listed no longer.
-	rm "$("$rtl" ls --json | jq -r '.sessions[0].database')"
-	[ "$("$rtl" ls --json | jq -r '.sessions[].job')" = "of two" ]
+	# One whose file was removed by hand meanwhile is listed no longer.
+	kill -TERM $service && wait $service
+	rm "$(find store -name '*.db' ! -name index.db | head -n 1)"
+	start_service
+	[ "$("$rtl" ls --json | jq '.sessions | length')" = 1 ]
 }
 
 # torchrun_ranks COUNT: with torchrun's variables, as without a rendezvous id: the same ones each time

@@ -3,6 +3,7 @@
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "collectord/channel/seat.h"
 #include "collectord/db/damaged_file.h"
@@ -205,6 +206,8 @@ static void answer_left_closed(const struct index_entry *entry, void *data)
 {
 	const struct store *store = data;
 	bool is_recent = store->seat && entry->end_realtime_ns >= store->seat->since_realtime_ns;
+	/* Its file may have been removed by hand while there was no service. */
+	bool is_gone = !is_recent && access(entry->database, F_OK) && errno == ENOENT;
 	struct store_answer answer = {
 		.kind = STORE_LEFT_CLOSED,
 		.name = strdup(entry->name),
@@ -217,7 +220,10 @@ static void answer_left_closed(const struct index_entry *entry, void *data)
 		.removed = {.start_ns = entry->start_realtime_ns},
 	};
 
-	answer_left(data, &answer);
+	if (is_gone)
+		store_answer_done(&answer);
+	else
+		answer_left(data, &answer);
 }
 
 /* The sessions that the index knows continue in the file that replaces the damaged one. */

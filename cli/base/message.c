@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/base/escape.h"
+#include "cli/base/progress.h"
 #include "proto/base/cleanup.h"
 
 #define NAME "rtl: "
@@ -35,6 +36,7 @@ void say(const char *format, ...)
 	va_list args;
 	int n;
 
+	progress_end();
 	va_start(args, format);
 	n = vasprintf(&text, format, args);
 	va_end(args);

@@ -10,15 +10,35 @@
 
 #define BAR_COLUMNS 30
 #define DRAW_NS	    100000000ull
+/* These are read in a few milliseconds. */
+#define ROWS_FEW    100000u
 
 static const char *task; /* NULL: no task runs, or stderr cannot show a bar */
 static uint64_t drawn_ns;
+static uint64_t rows_done, rows_all; /* 0: the task does not go by rows */
 
 void progress_begin(const char *what)
 {
 	task = terminal_is_smart(STDERR_FILENO) ? what : NULL;
 	drawn_ns = 0;
+	rows_all = 0;
 	progress_set(0, 1);
+}
+
+void progress_begin_rows(const char *what, uint64_t rows)
+{
+	task = rows > ROWS_FEW && terminal_is_smart(STDERR_FILENO) ? what : NULL;
+	drawn_ns = clock_monotonic_ns();
+	rows_done = 0;
+	rows_all = rows;
+}
+
+void progress_add(uint64_t rows)
+{
+	if (!task || !rows_all)
+		return;
+	rows_done += rows;
+	progress_set(rows_done, rows_all);
 }
 
 void progress_set(uint64_t done, uint64_t all)

@@ -7,6 +7,7 @@
 #include "cli/base/command.h"
 #include "cli/collectives/show.h"
 #include "cli/base/message.h"
+#include "cli/base/progress.h"
 #include "cli/database/session/verb.h"
 #include "proto/base/cleanup.h"
 
@@ -153,6 +154,8 @@ int cmd_collectives(int argc, char **argv)
 	o.show.format = o.verb.format;
 	r = trace_open(query, o.categories, error, &trace);
 	if (!r)
+		trace_begin_progress(trace, "collectives", 2);
+	if (!r)
 		r = verdict_new(query, NULL, &verdict);
 	if (!r)
 		r = collectives_new(trace, &o.filter, &collectives);
@@ -168,6 +171,7 @@ int cmd_collectives(int argc, char **argv)
 		collectives_report_new(collectives, &found, &report);
 	if (r)
 		return verb_fail(query, error);
+	progress_end();
 	o.show.width = render_terminal_width(STDOUT_FILENO, COLLECTIVES_WIDTH);
 	collectives_show(&(struct collectives_view){collectives, report, verdict, &o.show}, stdout);
 	return o.verb.is_strict ? check_strict(collectives, verdict) : CMD_OK;

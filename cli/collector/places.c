@@ -179,6 +179,14 @@ void places_session_name(const char *text, char ret[PLACES_NAME_BYTES])
 	snprintf(ret + kept, PLACES_NAME_BYTES - kept, "-%08x", (unsigned)hash_text(text));
 }
 
+bool places_is_session_name(const char *text)
+{
+	char clean[PLACES_NAME_BYTES];
+
+	places_session_name(text, clean);
+	return *text != '-' && !strcmp(text, clean);
+}
+
 int places_session_socket(const char *session, bool create, char ret[PLACES_SOCKET_BYTES])
 {
 	char folder[PATH_MAX];

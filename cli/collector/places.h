@@ -53,6 +53,8 @@ int places_runtime_dir(bool create, char ret[PATH_MAX]);
  */
 #define PLACES_NAME_BYTES 48u
 void places_session_name(const char *text, char ret[PLACES_NAME_BYTES]);
+/* True if @text is the name of a session as it is, and is taken for no option. */
+bool places_is_session_name(const char *text);
 
 /*
  * Returns <runtime dir>/<session>.sock. The result is 0, that of places_runtime_dir(), or

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/base/array.h"
+#include "cli/collector/places.h"
 #include "proto/base/cleanup.h"
 #include "proto/names/control.h"
 #include "proto/base/clock.h"
@@ -260,6 +261,41 @@ static int compare_rows(const void *a, const void *b)
 	return (x->gpu_id > y->gpu_id) - (x->gpu_id < y->gpu_id);
 }
 
+static bool is_same_text(const char *a, const char *b)
+{
+	return a && b && !strcmp(a, b);
+}
+
+/* True for job- and a checksum of the job, which the service calls a session; more may follow. */
+static bool is_checksum(const char *name)
+{
+	return name && !strncmp(name, "job-", 4) && strspn(name + 4, "0123456789abcdef") == 16;
+}
+
+/* The name of several sessions means the newest of them. */
+static bool is_found_by_job(const struct sample *sample, const struct sample_session *session)
+{
+	const char *job = session->job;
+
+	if (!is_checksum(session->name) || !job || !places_is_session_name(job))
+		return false;
+	for (size_t i = 0; i < sample->session_count; i++) {
+		const struct sample_session *other = sample->sessions + i;
+
+		if (other != session &&
+			(is_same_text(other->name, job) ||
+				(is_same_text(other->job, job) &&
+					other->start_realtime_ns >= session->start_realtime_ns)))
+			return false;
+	}
+	return true;
+}
+
+const char *sample_shown_name(const struct sample_session *session)
+{
+	return session->is_found_by_job ? session->job : session->name;
+}
+
 static int take(const char *option, const Rtl__Frame *request, Rtl__Frame__BodyCase expect,
 	ask_reply *reply, struct sample **ret)
 {
@@ -276,6 +312,8 @@ static int take(const char *option, const Rtl__Frame *request, Rtl__Frame__BodyC
 	sample->collectors = result.answered;
 	if (result.error && (!result.answered || !ask_is_absent(result.error)))
 		note_trouble(sample, NULL, result.text);
+	for (size_t i = 0; i < sample->session_count; i++)
+		sample->sessions[i].is_found_by_job = is_found_by_job(sample, sample->sessions + i);
 	if (sample->row_count)
 		qsort(sample->rows, sample->row_count, sizeof(*sample->rows), compare_rows);
 	sample_rate(sample, NULL);
@@ -309,11 +347,6 @@ int sample_take_sessions(const char *option, struct sample **ret)
 	frame.body_case = RTL__FRAME__BODY_SESSIONS_REQUEST;
 	frame.sessions_request = &body;
 	return take(option, &frame, RTL__FRAME__BODY_SESSIONS_REPLY, take_sessions, ret);
-}
-
-static bool is_same_text(const char *a, const char *b)
-{
-	return a && b && !strcmp(a, b);
 }
 
 /* Process ids are unique only within a database, so the session must be the same, too. */

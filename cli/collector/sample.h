@@ -18,6 +18,7 @@ struct sample_session {
 	uint32_t uid, processes, live_processes;
 	uint64_t start_realtime_ns, dispatched, stored, lost, bytes;
 	bool has_uid, has_counts, is_closed, is_simulated;
+	bool is_found_by_job;	      /* see sample_shown_name() */
 	bool is_missing;	      /* something is missing, lost or not; line tells what */
 	uint64_t removed_realtime_ns; /* when its collector removed it */
 	char *removed_why;	      /* NULL if it was not removed */
@@ -76,6 +77,12 @@ void sample_note(struct sample *sample, const char *text);
 struct sample_session *sample_add_session(struct sample *sample);
 /* Removes the last session, which has no rows. */
 void sample_drop_session(struct sample *sample);
+
+/*
+ * The name under which the user sees a session: of one at a service, which makes no path of a
+ * user's words, what its job is called, if that finds this session. NULL: unknown.
+ */
+const char *sample_shown_name(const struct sample_session *session);
 
 /* Computes the rates of @now. @before may be NULL. */
 void sample_rate(struct sample *now, const struct sample *before);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/base/memory.h"
+#include "cli/base/progress.h"
 #include "cli/database/file.h"
 #include "cli/database/query_internal.h"
 #include "cli/database/query_text.h"
@@ -256,6 +257,17 @@ static int find_pages(struct query *query, const char *sql, struct query_rows *r
 
 /* ---- rows ------------------------------------------------------------------------------ */
 
+/* How many rows are read between two looks at the clock. */
+#define COUNTED_ROWS 4096u
+
+static inline void count_row(void)
+{
+	static unsigned rows;
+
+	if (++rows % COUNTED_ROWS == 0)
+		progress_add(COUNTED_ROWS);
+}
+
 static int step(struct query_rows *rows)
 {
 	int code = sqlite3_step(rows->statement);
@@ -281,6 +293,7 @@ int query_next(struct query_rows *rows)
 {
 	int r = rows->pages ? query_pages_next(rows->pages, &rows->row) : step(rows);
 
+	count_row();
 	return r == -ENOTSUP && rows->pages ? go_on_in_sqlite(rows) : r;
 }
 
@@ -366,6 +379,7 @@ static void fold_step(sqlite3_context *context, int count, sqlite3_value **value
 	int64_t numbers[QUERY_FOLD_COLUMNS];
 	unsigned nulls = 0;
 
+	count_row();
 	if (!query->take || count > QUERY_FOLD_COLUMNS)
 		return;
 	if (query->skipped) {
@@ -416,6 +430,7 @@ int query_fold(struct query *query, const char *name, query_take take, void *con
 		return r;
 	query->skipped = 0;
 	while (rows->pages && (r = query_pages_next(rows->pages, &rows->row)) > 0) {
+		count_row();
 		r = take(context, rows->row.numbers, rows->row.nulls);
 		if (r)
 			return r;

@@ -3,6 +3,7 @@
 
 #include "cli/base/color.h"
 #include "cli/base/command.h"
+#include "cli/base/progress.h"
 #include "cli/diagnose/diagnose.h"
 #include "cli/import/import.h"
 #include "cli/database/session/verb.h"
@@ -253,6 +254,8 @@ int cmd_diagnose(int argc, char **argv)
 		return r;
 	r = trace_open(query, NULL, error, &trace);
 	if (!r)
+		trace_begin_progress(trace, "diagnose", 1);
+	if (!r)
 		r = summary_new(
 			trace, &(struct summary_wishes){.measure.wants_work = true}, &summary);
 	if (!r)
@@ -262,6 +265,7 @@ int cmd_diagnose(int argc, char **argv)
 	if (r)
 		return verb_fail(query, error);
 	diagnose = diagnose_new(summary, leaders);
+	progress_end();
 	show(&o, diagnose, summary->verdict);
 	return o.verb.is_strict && has_missing_or_low(diagnose) ? CMD_LOSSY : CMD_OK;
 }

@@ -10,6 +10,7 @@
 #include "cli/base/options.h"
 #include "cli/output/table.h"
 #include "cli/base/message.h"
+#include "cli/base/progress.h"
 #include "cli/database/session/verb.h"
 #include "proto/base/cleanup.h"
 
@@ -309,6 +310,7 @@ int cmd_diff(int argc, char **argv)
 	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
 	if (load(&o, &sides))
 		return CMD_BAD_INPUT;
+	progress_end();
 	view = (struct diff_view){.sides = sides.at,
 		.side_count = sides.count,
 		.reference = sides.reference,

@@ -489,6 +489,8 @@ static int load_figures(struct diff_side *s, struct query *query, const char *la
 	int r = trace_open(query, o->categories, error, &trace);
 
 	if (!r)
+		trace_begin_progress(trace, "diff", 5);
+	if (!r)
 		r = timeline_new(trace, &options, error, &timeline);
 	if (!r)
 		r = summary_new(trace,

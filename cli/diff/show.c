@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,19 +63,32 @@ static void put_verdict(const struct diff_side *side, bool is_reference, FILE *t
 	color_put_verdict(to, text ? text : "out of memory");
 }
 
+/* What stands below the verdict: a note, broken between words where a terminal ends. */
+static void put_note(FILE *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void put_note(FILE *to, const char *format, ...)
+{
+	CLEANUP(free_p) char *text = NULL;
+	CLEANUP(free_p) char *safe = NULL;
+	va_list args;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	va_end(args);
+	safe = text ? render_escape(text, strlen(text)) : NULL;
+	fputs("  ", to);
+	render_put_reading(to, safe ? safe : "out of memory", 2);
+}
+
 static void put_side(const struct diff_view *view, size_t at, FILE *to)
 {
 	const struct diff_side *s = view->sides[at];
 
 	put_verdict(s, at == view->reference, to);
-	fputs("  ", to);
-	put_escaped(s->path, to);
-	fputs("; mode ", to);
-	put_escaped(s->ways && *s->ways ? s->ways : "unknown", to);
-	fprintf(to, "; %zu ranks and GPUs; %" PRIu64 " steps of them compared\n  ", s->lane_count,
-		s->lane_steps);
-	put_escaped(s->steps_line ? s->steps_line : "", to);
-	fputc('\n', to);
+	put_note(to, "%s; mode %s; %zu ranks and GPUs; %" PRIu64 " steps of them compared", s->path,
+		s->ways && *s->ways ? s->ways : "unknown", s->lane_count, s->lane_steps);
+	put_note(to, "%s", s->steps_line ? s->steps_line : "");
 	put_others(s, to);
 }
 

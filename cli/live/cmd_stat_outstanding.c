@@ -81,9 +81,9 @@ static int load(const struct sample_session *session, struct outstanding **ret)
 static int show(const struct sample_session *session, bool is_first)
 {
 	CLEANUP(outstanding_free_p) struct outstanding *o = NULL;
+	const char *shown = sample_shown_name(session);
 	CLEANUP(free_p)
-	char *name = render_escape(
-		session->name ? session->name : "-", strlen(session->name ? session->name : "-"));
+	char *name = render_escape(shown ? shown : "-", strlen(shown ? shown : "-"));
 	int r = load(session, &o);
 
 	if (r)

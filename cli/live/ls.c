@@ -509,7 +509,7 @@ static void fill_row(const struct sample_session *s, enum render_format format, 
 	bool has_start = s->start_realtime_ns && gmtime_r(&start, &tm) &&
 			 strftime(started, 32, "%F %T", &tm);
 
-	*ret++ = render_text(s->name);
+	*ret++ = render_text(format == RENDER_TABLE ? sample_shown_name(s) : s->name);
 	*ret++ = render_text(describe_state(s, format));
 	*ret++ = render_text(has_start ? started : NULL);
 	*ret++ = render_optional(has_start, (int64_t)s->start_realtime_ns);

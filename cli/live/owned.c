@@ -148,11 +148,20 @@ enum owned_answer owned_ask(
 	const char *name, const char *verb, struct owned *owned, char why[OWNED_WHY_BYTES])
 {
 	enum owned_answer answer = OWNED_UNKNOWN;
+	CLEANUP(free_p) char *removal = NULL;
 
 	*owned = (struct owned){.name = name};
 	if (!is_file(name)) {
 		answer = ask(verb, name, NULL, why);
 		owned->path = answer == OWNED_UNKNOWN ? find_of_user(name) : NULL;
+		/* The service lists it by its job, too, and with a path that need not be seen here.
+		 */
+		if (answer == OWNED_UNKNOWN && !owned->path) {
+			owned->path = ask_database(name, &removal);
+			answer = owned->path ? ask(verb, NULL, owned->path, why) : answer;
+		}
+		if (answer != OWNED_UNKNOWN)
+			return answer;
 	} else {
 		owned->path = absolute(name);
 	}

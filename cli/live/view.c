@@ -181,7 +181,9 @@ static double sum_rates(const struct sample *now, size_t session)
  */
 static void put_uncounted(struct stat_view *view, const struct sample_session *s)
 {
-	put_line(view, STAT_SESSION, "%s%s%s%s%s%s", s->name ? s->name : "-",
+	const char *name = sample_shown_name(s);
+
+	put_line(view, STAT_SESSION, "%s%s%s%s%s%s", name ? name : "-",
 		s->is_closed ? "  closed" : "", s->line ? "  " : "", s->line ? s->line : "",
 		s->command ? "  " : "", s->command ? s->command : "");
 }
@@ -192,7 +194,8 @@ static void put_counted(
 {
 	const enum stat_style style = s->is_missing ? STAT_LOSSY : STAT_SESSION;
 	const char *simulated = s->is_simulated ? "SIMULATED  " : "";
-	const char *name = s->name ? s->name : "-", *command = s->command ? s->command : "";
+	const char *shown = sample_shown_name(s), *name = shown ? shown : "-";
+	const char *command = s->command ? s->command : "";
 	size_t before = strlen(simulated) + strlen(name) + 2 + strlen(figures);
 
 	if (!width || before + 2 + strlen(command) <= width) {

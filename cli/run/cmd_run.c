@@ -163,12 +163,7 @@ static int run_recorded(const struct run_options *options, const struct run_laun
 /* A name that would be another one in the list of sessions is refused. */
 static int check_name(const char *name)
 {
-	char clean[PLACES_NAME_BYTES];
-
-	if (!name)
-		return 0;
-	places_session_name(name, clean);
-	if (*name != '-' && !strcmp(name, clean))
+	if (!name || places_is_session_name(name))
 		return 0;
 	say("run: --name %s: not letters, digits, . _ and -, the first no . or -, of at most %u",
 		name, PLACES_NAME_BYTES - 1);

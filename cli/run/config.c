@@ -86,5 +86,8 @@ int cmd_config(int argc, char **argv)
 			say("out of memory");
 			return CMD_BAD_INPUT;
 		}
+	if (!file.count)
+		say("no settings in " CONFIG_FILE_SYSTEM
+		    " and $XDG_CONFIG_HOME/rtl/rtl.conf (~/.config/rtl/rtl.conf)");
 	return CMD_OK;
 }

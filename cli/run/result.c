@@ -22,6 +22,7 @@
 #include "cli/run/job/signals.h"
 #include "cli/run/job/why.h"
 #include "cli/base/color.h"
+#include "cli/collector/places.h"
 #include "cli/base/command.h"
 #include "cli/base/memory.h"
 #include "cli/trace/kernels/kernel_totals.h"
@@ -476,6 +477,14 @@ static void say_unseen(const struct gpu_watch *watch)
 		say("... and %u more", (unsigned)(watch->unseen - GPU_WATCH_NAMED_MAX));
 }
 
+/* As rtl ls shows it: the service makes no path of a user's words, and finds it by them. */
+static const char *session_name(const struct run_collector *collector)
+{
+	return !collector->is_private && collector->job && places_is_session_name(collector->job)
+		       ? collector->job
+		       : collector->session;
+}
+
 static void print_line(
 	const struct ending *e, const struct verdict *v, const char *reason, bool is_good)
 {
@@ -485,7 +494,7 @@ static void print_line(
 	if (e->options->is_quiet && is_good)
 		return;
 	if (!e->options->is_quiet)
-		say("session %s in %s", e->collector->session, e->collector->database);
+		say("session %s in %s", session_name(e->collector), e->collector->database);
 	if (!e->options->is_quiet)
 		say_unseen(&e->child->gpu_watch);
 	if (v->is_empty && was_there && !e->options->is_quiet)

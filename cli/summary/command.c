@@ -3,6 +3,7 @@
 
 #include "cli/base/command.h"
 #include "cli/base/message.h"
+#include "cli/base/progress.h"
 #include "cli/summary/summary.h"
 #include "cli/summary/summary_show.h"
 #include "cli/database/session/verb.h"
@@ -187,9 +188,12 @@ int cmd_summary(int argc, char **argv)
 	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
 	if (verb_open(&o.verb, &query))
 		return CMD_BAD_INPUT;
-	if (trace_open(query, o.categories, error, &trace) ||
-		summary_new(trace, &o.wishes, &summary))
+	if (trace_open(query, o.categories, error, &trace))
 		return verb_fail(query, error);
+	trace_begin_progress(trace, "summary", 2.5);
+	if (summary_new(trace, &o.wishes, &summary))
+		return verb_fail(query, error);
+	progress_end();
 	if (summary->is_chosen && !summary->measure->kernel_count) {
 		say("no kernel here is of%s%s%s; rtl summary %s shows what there is",
 			o.wishes.choice.has_ranks ? " --ranks" : "",

@@ -94,25 +94,37 @@ static void write_session(const struct summary *s, FILE *line)
 		fprintf(line, "  and %zu more sessions in this file", s->sessions - 1);
 }
 
+/* On a terminal that is too narrow it is broken between words, behind @indent columns. */
+static void put_line(FILE *to, const char *text, size_t indent)
+{
+	size_t width = render_terminal_width(fileno(to), 0);
+
+	if (!width || render_width(text) <= width) {
+		fprintf(to, "%s\n", text);
+		return;
+	}
+	fprintf(to, "%.*s", (int)indent, text);
+	render_put_sentence(to, text + indent, indent, width);
+}
+
 static void put_session(const struct summary *s, FILE *to)
 {
-	CLEANUP(free_p) char *text = NULL;
-	size_t width = render_terminal_width(fileno(to), 0);
+	CLEANUP(free_p) char *session = NULL;
+	CLEANUP(free_p) char *command = NULL;
 	FILE *line;
 
 	if (!s->sessions)
 		return;
-	line = xmemstream(&text);
+	line = xmemstream(&session);
 	write_session(s, line);
 	xfclose(line);
-	if (width && render_width(text) > width)
-		render_put_sentence(to, text, 0, width);
-	else
-		fprintf(to, "%s\n", text);
-	if (s->command && s->command[0]) {
-		put_text(to, "command ", s->command);
-		fputc('\n', to);
-	}
+	put_line(to, session, 0);
+	if (!s->command || !s->command[0])
+		return;
+	line = xmemstream(&command);
+	put_text(line, "command ", s->command);
+	xfclose(line);
+	put_line(to, command, strlen("command "));
 }
 
 /* Unless processes share a GPU, the table of GPUs equals that of ranks. */

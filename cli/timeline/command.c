@@ -4,6 +4,7 @@
 
 #include "cli/base/command.h"
 #include "cli/base/message.h"
+#include "cli/base/progress.h"
 #include "cli/timeline/timeline.h"
 #include "cli/database/session/verb.h"
 #include "proto/base/cleanup.h"
@@ -142,9 +143,12 @@ int cmd_timeline(int argc, char **argv)
 	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
 	if (verb_open(&o.verb, &query))
 		return CMD_BAD_INPUT;
-	if (trace_open(query, o.categories, error, &trace) ||
-		timeline_new(trace, &o.what, error, &timeline))
+	if (trace_open(query, o.categories, error, &trace))
 		return verb_fail(query, error);
+	trace_begin_progress(trace, "timeline", 2);
+	if (timeline_new(trace, &o.what, error, &timeline))
+		return verb_fail(query, error);
+	progress_end();
 	if (!has_rows(timeline, &o.what)) {
 		say_nothing(&o.what);
 		return CMD_BAD_INPUT;

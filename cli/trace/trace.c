@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/base/memory.h"
+#include "cli/base/progress.h"
 #include "cli/trace/id_map.h"
 #include "proto/base/cleanup.h"
 
@@ -360,6 +361,15 @@ int trace_categorise(struct trace *t, const char *file, char error[QUERY_ERROR_B
 		if (t->shapes[i].kernel)
 			t->shapes[i].category = t->shapes[i].kernel->category;
 	return r;
+}
+
+void trace_begin_progress(const struct trace *trace, const char *what, double times)
+{
+	double dispatched = 0;
+
+	for (size_t i = 0; i < trace->process_count; i++)
+		dispatched += (double)trace->processes[i].dispatched;
+	progress_begin_rows(what, (uint64_t)(dispatched * times));
 }
 
 int trace_open(

@@ -98,6 +98,10 @@ int trace_open(
 	struct query *query, const char *file, char error[QUERY_ERROR_BYTES], struct trace **ret);
 void trace_free_p(struct trace **trace);
 
+/* Begins a bar (progress_begin_rows()) for an answer that reads each dispatch @times times, about.
+ */
+void trace_begin_progress(const struct trace *trace, const char *what, double times);
+
 /* These return NULL if there is none. */
 const struct trace_process *trace_process(const struct trace *trace, int64_t id);
 const struct trace_kernel *trace_kernel(const struct trace *trace, int64_t id);

@@ -5,6 +5,7 @@
 
 #include "cli/base/command.h"
 #include "cli/base/message.h"
+#include "cli/base/progress.h"
 #include "cli/tree/show.h"
 #include "cli/database/session/verb.h"
 #include "proto/base/cleanup.h"
@@ -145,6 +146,8 @@ int cmd_tree(int argc, char **argv)
 	if (!r)
 		r = trace_new(query, &trace);
 	if (!r)
+		trace_begin_progress(trace, "tree", 1);
+	if (!r)
 		r = tree_new(trace, &o.ranks, o.is_each_step ? NULL : &o.steps, &tree);
 	if (!r && o.ranks.count && !tree->wanted) {
 		say("nothing here is of the ranks of --ranks; rtl info lists the ranks that there "
@@ -155,6 +158,7 @@ int cmd_tree(int argc, char **argv)
 		return verb_fail(query, NULL);
 	if (o.show.is_merged)
 		merged = tree_merge(tree);
+	progress_end();
 	tree_show(&(struct tree_view){merged ? merged : tree, tree, verdict, &o.show}, stdout);
 	return CMD_OK;
 }

@@ -8,6 +8,7 @@
 
 #include "cli/base/command.h"
 #include "cli/base/message.h"
+#include "cli/base/progress.h"
 #include "cli/database/session/verb.h"
 #include "cli/whatif/whatif.h"
 #include "proto/base/cleanup.h"
@@ -207,6 +208,8 @@ int cmd_whatif(int argc, char **argv)
 		return CMD_BAD_INPUT;
 	r = trace_open(query, o.categories, error, &trace);
 	if (!r)
+		trace_begin_progress(trace, "whatif", 3);
+	if (!r)
 		r = verdict_new(query, NULL, &verdict);
 	if (!r)
 		r = whatif_job_new(trace, w.refused, &w.job);
@@ -217,6 +220,7 @@ int cmd_whatif(int argc, char **argv)
 		if (!r)
 			check_peers(&w);
 	}
+	progress_end();
 	if (!r && (!w.refused[0] || o.verb.format == RENDER_JSON))
 		whatif_show(&w, verdict, o.verb.format, render_terminal_width(STDOUT_FILENO, 100),
 			stdout);

@@ -584,20 +584,21 @@ int index_each_session(struct index *index, const char *path,
 	return r < 0 ? r : count;
 }
 
-int index_each_closed_since(struct index *index, uint64_t since_realtime_ns, unsigned max,
+int index_each_closed(struct index *index, unsigned max,
 	void (*take)(const struct index_entry *entry, void *data), void *data)
 {
 	sqlite3_stmt *row = NULL;
-	int step, r = database_prepare(index->db, &row,
-			  "SELECT * FROM (SELECT database, name, job, command, uid, "
-			  "start_realtime_ns, end_realtime_ns, complete, completeness FROM session "
-			  "WHERE end_realtime_ns >= ?1 ORDER BY end_realtime_ns DESC LIMIT ?2) "
-			  "ORDER BY end_realtime_ns");
+	int step,
+		r = database_prepare(index->db, &row,
+			"SELECT database, name, job, command, uid, start_realtime_ns, "
+			"end_realtime_ns, complete, completeness FROM session "
+			"WHERE (database, name) IN (SELECT database, name FROM session "
+			"WHERE end_realtime_ns IS NOT NULL ORDER BY end_realtime_ns DESC LIMIT ?1) "
+			"ORDER BY end_realtime_ns");
 
 	if (r < 0)
 		return r;
-	sqlite3_bind_int64(row, 1, (int64_t)since_realtime_ns);
-	sqlite3_bind_int64(row, 2, max);
+	sqlite3_bind_int64(row, 1, max);
 	while ((step = sqlite3_step(row)) == SQLITE_ROW) {
 		const struct index_entry entry = {
 			.database = (const char *)sqlite3_column_text(row, 0),

@@ -95,11 +95,8 @@ int index_is_closed(struct index *index, const char *database);
 int index_find_open(struct index *index, const struct index_entry *like, unsigned skip,
 	char **ret_database, char **ret_name);
 
-/*
- * Calls @take with the latest @max sessions that were closed at @since_realtime_ns or later, oldest
- * first.
- */
-int index_each_closed_since(struct index *index, uint64_t since_realtime_ns, unsigned max,
+/* Calls @take with the @max sessions that were closed last, oldest first. */
+int index_each_closed(struct index *index, unsigned max,
 	void (*take)(const struct index_entry *entry, void *data), void *data);
 
 /*

@@ -253,6 +253,7 @@ struct store_left {
 	uint64_t start_time;
 	uint8_t token[16];
 	bool is_this_boot;
+	bool is_recent; /* it was closed since the supervisor started */
 };
 
 /* A session whose file was removed. Times of CLOCK_REALTIME. */
@@ -332,7 +333,7 @@ enum store_answer_kind {
 			 * any more */
 	STORE_DISPOSED, /* owner of store_remove() and store_keep(); error */
 	STORE_LEFT_CLOSED, /* no owner: name, database, job, text = command, line, left.uid,
-			    * complete, removed.start_ns */
+			    * left.is_recent, complete, removed.start_ns */
 	STORE_LEFT_DONE,   /* no owner */
 };
 

@@ -153,7 +153,7 @@ static void send_all(int fd, const uint8_t *at, size_t bytes)
 	}
 }
 
-void index_answer(struct index *index, const char *store, uint64_t since_realtime_ns, int fd)
+void index_answer(struct index *index, const char *store, int fd)
 {
 	CLEANUP(free_p) struct answer *answer = calloc(1, sizeof(*answer));
 	Rtl__SessionsReply reply = RTL__SESSIONS_REPLY__INIT;
@@ -164,7 +164,7 @@ void index_answer(struct index *index, const char *store, uint64_t since_realtim
 	if (!answer)
 		return;
 	answer->store = store;
-	(void)index_each_closed_since(index, since_realtime_ns, CLOSED_MAX, add_closed, answer);
+	(void)index_each_closed(index, CLOSED_MAX, add_closed, answer);
 	(void)index_each_removed(index, NULL, SESSIONS_REMOVED_MAX, add_removed, answer);
 	(void)index_each_owned(index, KEPT_MAX, add_kept, answer);
 	reply.kept = answer->kept;

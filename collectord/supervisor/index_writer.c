@@ -125,8 +125,7 @@ static void hear(struct index_writer *w)
 
 	while ((r = channel_receive(w->channel, &message, &fd)) != -EAGAIN) {
 		if (r == 1 && message.kind == CHANNEL_QUESTION && fd >= 0)
-			index_answer(node_index_rows(w->node), node_index_folder(w->node),
-				message.number, fd);
+			index_answer(node_index_rows(w->node), node_index_folder(w->node), fd);
 		close_fd(&fd);
 		if (r == 0) {
 			w->is_over = true;

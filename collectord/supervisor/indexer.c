@@ -43,8 +43,7 @@ void indexer_tell(struct supervisor *s, struct worker *worker, const char *datab
 
 int indexer_ask(struct supervisor *s, int fd)
 {
-	const struct channel_message message = {
-		.kind = CHANNEL_QUESTION, .number = s->since_realtime_ns};
+	const struct channel_message message = {.kind = CHANNEL_QUESTION};
 
 	return s->indexer.channel < 0 ? -EPIPE : channel_send(s->indexer.channel, &message, fd);
 }

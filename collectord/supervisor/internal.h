@@ -223,10 +223,9 @@ struct index;
 
 /*
  * Sends a SessionsReply to @fd with the sessions in @index, the index of the node whose databases
- * lie below @store (node_index_folder()), that were closed since @since_realtime_ns, and those that
- * were removed.
+ * lie below @store (node_index_folder()), that were closed or removed last.
  */
-void index_answer(struct index *index, const char *store, uint64_t since_realtime_ns, int fd);
+void index_answer(struct index *index, const char *store, int fd);
 
 /* ---- index_writer.c --------------------------------------------------------------------- */
 

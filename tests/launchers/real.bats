@@ -253,3 +253,29 @@ closed() { # closed DATABASE: nothing open in it
 	[ "$(told out)" = "$(stored rtl-*.db)" ]
 	accounted rtl-*.db
 }
+
+@test "a service named by --socket that takes no connection is named in one line of each launch, whose ranks run unrecorded" {
+	cat >full.py <<-'PYTHON'
+		import signal, socket
+		listener = socket.socket(socket.AF_UNIX)
+		listener.bind("full.sock")
+		listener.listen(0)
+		waiting = []
+		try:
+		    while True:
+		        waiting.append(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK))
+		        waiting[-1].connect("full.sock")
+		except BlockingIOError:
+		    open("is_full", "w").close()
+		signal.pause()
+	PYTHON
+	python3 full.py 3>&- &
+	pids+=($!)
+	wait_until test -e is_full
+	for launch in 1 2; do
+		mpi -n 4 "$rtl" run --socket full.sock --device soft "$demo" --steps 3 >out 2>err || { cat err; false; }
+		[ "$(grep '^rtl: ' err)" = "rtl: collector at $work/full.sock: too many wait for an answer there; the job runs unrecorded" ]
+		[ "$(told out | wc -l)" -eq 4 ]
+	done
+	[ "$(find run -name '*.told' | wc -l)" -eq 2 ]
+}

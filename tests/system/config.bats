@@ -39,8 +39,9 @@ mode_of() { # mode_of [OPTION...]: in which a job is recorded
 	[ "${lines[1]}" = "$XDG_CONFIG_HOME/rtl/rtl.conf:4"$'\trun.quiet=yes' ]
 	# Without a file nothing is set.
 	rm "$XDG_CONFIG_HOME/rtl/rtl.conf"
-	run -0 "$rtl" config
+	run -0 --separate-stderr "$rtl" config
 	[ -z "$output" ]
+	[[ $stderr == "rtl: no settings in /etc/rtl/rtl.conf and "* ]]
 	[ "$(mode_of)" = standard ]
 }
 
@@ -141,7 +142,7 @@ mode_of() { # mode_of [OPTION...]: in which a job is recorded
 	configure <<<$'[run]\nbogus = 1'
 	cp "$rtl" rtl
 	chmod 755 "$work" rtl && chmod 700 config
-	run -0 setpriv --reuid 65534 --regid 65534 --clear-groups ./rtl config
+	run -0 --separate-stderr setpriv --reuid 65534 --regid 65534 --clear-groups ./rtl config
 	[ -z "$output" ]
 }
 

@@ -16,11 +16,41 @@ bats_require_minimum_version 1.5.0
 	grep -q "$db" err
 	# Its collector counts no more: what is not known is no 0.
 	name=$(basename "$db" .db)
-	"$rtl" stat --socket c.sock -b -n 1 "$name" | grep -q "^$name  closed  SIMULATED complete: [1-9]"
+	job=$(sql "$db" 'SELECT job FROM rtl_session')
+	"$rtl" stat --socket c.sock -b -n 1 "$name" | grep -q "^$job  closed  SIMULATED complete: [1-9]"
 	"$rtl" stat --socket c.sock --json -n 1 "$name" | jq -e '.sessions[0] | .closed and .dispatched == null and .simulated == null'
 	# Dead in the middle of a kernel, though the command says that all is well.
 	run -3 timeout 300 "$rtl" run --strict --socket c.sock --device soft sh -c \
 		'"$0" --ranks 1 --steps 2 --hang-at 1 --no-wait --exit-mode kill; true' "$demo"
+}
+
+@test "sessions of a service are called as their jobs, and are listed and found after its restart" {
+	start_service
+	for job in one one 'of two'; do
+		RTL_JOB_ID=$job "$rtl" run --socket c.sock --device soft "$demo" --ranks 1 --steps 1 >out 2>"err.$job"
+		kill -TERM $service && wait $service
+		start_service
+	done
+	# Where the words of a user are no name it has the checksum.
+	grep -q '^rtl: session one in ' err.one
+	grep -q '^rtl: session job-[0-9a-f]* in ' 'err.of two'
+	export RTL_SOCKET=$work/c.sock
+	[ "$("$rtl" ls --json | jq -c '[.sessions[] | [.job, .state, .dispatched > 0]]')" = \
+		'[["one","closed",true],["one","closed",true],["of two","closed",true]]' ]
+	# Of two that are called alike the name is the newer one's.
+	[ "$("$rtl" ls | awk 'NR > 1 {print $1}' | sed 's/job-[0-9a-f]*/HASH/' | paste -sd ' ')" = "HASH one HASH" ]
+	newer=$("$rtl" ls --json | jq -r '.sessions[1].session')
+	[ "$("$rtl" summary --json one | jq -r .session.name)" = "$newer" ]
+	[ "$("$rtl" summary --json 2>/dev/null | jq -r .session.name)" = "$("$rtl" ls --json | jq -r '.sessions[2].session')" ]
+	"$rtl" rm one
+	is_removed() { [ "$("$rtl" ls --json | jq '.sessions | length')" = 2 ]; }
+	wait_until is_removed
+	[ "$("$rtl" ls | awk 'NR > 1 {print $1}' | head -n 1)" = one ]
+	# One whose file was removed by hand meanwhile is listed no longer.
+	kill -TERM $service && wait $service
+	rm "$(find store -name '*.db' ! -name index.db | head -n 1)"
+	start_service
+	[ "$("$rtl" ls --json | jq '.sessions | length')" = 1 ]
 }
 
 # torchrun_ranks COUNT: with torchrun's variables, as without a rendezvous id: the same ones each time

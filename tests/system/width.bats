@@ -50,7 +50,7 @@ rows() {
 	pids+=($!)
 	has_rows() { on_terminal 80 stat -b -n 1 >shown && grep -q '^ *0  .*  connected  ' shown; }
 	wait_until has_rows
-	awk 'length > 80 { print; bad = 1 } END { exit bad }' shown
+	sed 's/\xe2\x80\xa6/~/g' shown | awk 'length > 80 { print; bad = 1 } END { exit bad }'
 	grep -Eq '^RANK  GPU +PID  STATE ' shown
 	grep -q -- '--wide' shown
 	on_terminal 80 stat -b -n 1 --wide | grep -Eq '^RANK .* DROPS .* UNTIMED  PROGRAM$'
@@ -82,7 +82,7 @@ rows() {
 	local verb
 	"$rtl" run -q --device soft -o t.db -- "$demo" --ranks 3 --steps 3 --straggler 1 >out
 	python3 "$here/fixture_ranks.py" groups "$here/../../collectord/db/schema" groups.db
-	for verb in "whatif groups.db" "whatif t.db" "summary t.db" "timeline t.db" "collectives t.db" "tree t.db" "outstanding t.db" "diff t.db t.db" "diagnose t.db" \
+	for verb in "whatif groups.db" "whatif t.db" "summary t.db" "timeline t.db" "collectives t.db" "tree t.db" "outstanding t.db" "diff $work/t.db t.db" "diagnose t.db" \
 		"info t.db" "info --counters t.db" "doctor --device soft" help; do
 		on_terminal 80 "$verb" >shown
 		python3 - shown <<-'END' || { echo "$verb"; false; }

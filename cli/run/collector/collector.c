@@ -11,6 +11,7 @@
 
 #include "cli/run/collector/hello.h"
 #include "cli/run/collector/private_collector.h"
+#include "cli/run/collector/told_once.h"
 #include "cli/run/job/launcher.h"
 #include "cli/run/job/options.h"
 #include "cli/run/job/signals.h"
@@ -129,9 +130,9 @@ static int attach_named(struct run_collector *collector, const struct run_option
 	r = try_service(collector, options, path, launch->service_job);
 	if (r == 0)
 		return 0;
-	/* Where no process listens all ranks of the node find that out, and the first one says it.
-	 */
-	if (ask_is_absent(r) && !options->is_strict && !rank_is_first(&launch->rank))
+	/* One rank says it for all. With --strict each says why it does not start. */
+	if (!options->is_strict && !run_hold_pending() &&
+		!run_tells_launch(launch, ask_is_absent(r)))
 		return 0;
 	return give_up(options, "collector at %s: %s", path, client_error(&collector->client, r));
 }
@@ -195,9 +196,9 @@ int run_collector_attach(struct run_collector *collector, const struct run_optio
 	if (attach_kept(collector, options, launch, why) == 0)
 		return 0;
 	r = attach_private(collector, options, launch, &output);
-	/* Of several rtl run of one launch that one says it which has made the private collector.
-	 */
-	if (*why && (r || collector->keeper))
+	/* Of several rtl run of one launch that one says it which has made the private collector,
+	 * and not one that comes when that has ended. */
+	if (*why && (r || collector->keeper) && run_tells_launch(launch, false))
 		say("%s", why);
 	return r;
 }

@@ -41,7 +41,8 @@
 #define LOCK_START_MS  (2 * COLLECTOR_START_MS_MAX)
 #define LOCK_END_MS    1000u
 #define LOCK_STEP_MS   10
-/* The list of the ranks that have joined is removed after this time. */
+/* The list of the ranks that have joined, and the file that says that one of them has told what all
+ * found out, are removed after this time. */
 #define MEMBERS_KEPT_S (24 * 3600)
 
 struct private
@@ -316,7 +317,7 @@ static void sweep(const struct private *private)
 		if (!dot || !strcmp(entry->d_name, PLACES_OWN_SOCKET))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", private->folder, entry->d_name);
-		if (!strcmp(dot, ".members") && !stat(path, &st) &&
+		if ((!strcmp(dot, ".members") || !strcmp(dot, ".told")) && !stat(path, &st) &&
 			st.st_mtime + MEMBERS_KEPT_S < (time_t)(clock_realtime_ns() / 1000000000u))
 			(void)unlink(path);
 		if (strcmp(dot, ".sock"))

@@ -391,7 +391,9 @@ static void trim_closed(struct server *server)
 
 void session_take_closed(struct server *server, struct store_answer *answer)
 {
-	struct session *old = answer->job ? find(server, answer->left.uid, answer->job) : NULL;
+	bool is_past = !answer->left.is_recent;
+	struct session *old =
+		answer->job && !is_past ? find(server, answer->left.uid, answer->job) : NULL;
 	struct session *session = calloc(1, sizeof(*session));
 
 	/* A late process then joins the open session instead. */
@@ -399,7 +401,7 @@ void session_take_closed(struct server *server, struct store_answer *answer)
 		free(session);
 		return;
 	}
-	if (answer->job && old)
+	if (old)
 		forget(old);
 	*session = (struct session){.server = server,
 		.uid = answer->left.uid,
@@ -411,6 +413,7 @@ void session_take_closed(struct server *server, struct store_answer *answer)
 		.is_complete = answer->complete,
 		.start_realtime_ns = answer->removed.start_ns,
 		.state = SESSION_CLOSED,
+		.is_past = is_past,
 		.exit_status = -1};
 	session->linger = evtimer_new(server->base, on_linger, session);
 	if (!session->linger) {

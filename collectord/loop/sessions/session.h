@@ -51,7 +51,8 @@ struct session {
 				   * run */
 	bool was_left;		  /* an earlier collector ended before the session did */
 	bool is_older;		  /* the job began before this file, with another one */
-	bool is_past;		  /* from an earlier boot: no process joins it any more */
+	bool is_past;		  /* from an earlier boot, or closed before the service started: no
+				   * process joins it any more */
 	bool wants_now;		  /* a runner does not wait for processes that still live */
 	int exit_status;	  /* of the command, as a shell reports it; -1: unknown */
 	struct control *controls; /* oldest first; NULL: none yet */
@@ -93,7 +94,8 @@ bool session_has_successor(const struct server *server, const struct instance_id
 void session_take_left(struct server *server, struct store_answer *answer);
 
 /*
- * Restores a session that an earlier worker of the tenant closed, so that tools can still list it.
+ * Restores a session that an earlier worker or an earlier service closed, so that tools can still
+ * list it.
  */
 void session_take_closed(struct server *server, struct store_answer *answer);
 

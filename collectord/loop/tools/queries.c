@@ -344,9 +344,14 @@ static int list_rows(struct reply *reply)
 	return 0;
 }
 
-/* Without a name, selects the open sessions; with a name, that session, closed or not. */
+/*
+ * Without a name, selects the open sessions; with a name, that session, closed or not: of those
+ * that were closed before the service started the name may be that of many.
+ */
 static bool is_asked_for(struct peer *peer, const struct session *session, const char *name)
 {
+	if (session->state == SESSION_CLOSED && session->is_past)
+		return false;
 	return name ? access_is_named(peer->server, peer, session, name)
 		    : session->state != SESSION_CLOSED &&
 			       access_may_see(peer->server, peer, session->uid);

@@ -3,6 +3,7 @@
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "collectord/channel/seat.h"
 #include "collectord/db/damaged_file.h"
@@ -203,6 +204,10 @@ static void answer_left_open(const struct index_entry *entry, void *data)
 
 static void answer_left_closed(const struct index_entry *entry, void *data)
 {
+	const struct store *store = data;
+	bool is_recent = store->seat && entry->end_realtime_ns >= store->seat->since_realtime_ns;
+	/* Its file may have been removed by hand while there was no service. */
+	bool is_gone = !is_recent && access(entry->database, F_OK) && errno == ENOENT;
 	struct store_answer answer = {
 		.kind = STORE_LEFT_CLOSED,
 		.name = strdup(entry->name),
@@ -211,11 +216,14 @@ static void answer_left_closed(const struct index_entry *entry, void *data)
 		.line = text_copy(entry->line),
 		.database = strdup(entry->database),
 		.complete = entry->is_complete,
-		.left = {.uid = entry->uid},
+		.left = {.uid = entry->uid, .is_recent = is_recent},
 		.removed = {.start_ns = entry->start_realtime_ns},
 	};
 
-	answer_left(data, &answer);
+	if (is_gone)
+		store_answer_done(&answer);
+	else
+		answer_left(data, &answer);
 }
 
 /* The sessions that the index knows continue in the file that replaces the damaged one. */
@@ -525,9 +533,9 @@ void recover_sessions(struct store *store, const char *path)
 	}
 	if (r < 0)
 		say_failed(store, "index.db", r);
-	if (store->index && store->seat)
-		(void)index_each_closed_since(store->index, store->seat->since_realtime_ns,
-			SESSIONS_CLOSED_MAX, answer_left_closed, store);
+	if (store->index)
+		(void)index_each_closed(
+			store->index, SESSIONS_CLOSED_MAX, answer_left_closed, store);
 	retention_tell_kept(store);
 	retention_tell_neighbours(store);
 	answer_left(store, &done);

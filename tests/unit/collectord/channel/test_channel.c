@@ -68,7 +68,7 @@ TEST_CASE(what_is_no_message_is_refused_and_the_next_one_is_heard)
 	close(pair[1]);
 }
 
-/* Or whoever writes the channel fills our table of descriptors. */
+/* Else the process that writes the channel could fill our table of descriptors. */
 TEST_CASE(of_several_descriptors_of_a_message_none_stays_open)
 {
 	struct channel_message message = {.kind = CHANNEL_READY}, got;
@@ -92,7 +92,7 @@ TEST_CASE(of_several_descriptors_of_a_message_none_stays_open)
 	assert_int_equal(channel_receive(pair[1], &got, &passed), -EMFILE);
 	assert_int_equal(passed, -1);
 	close(fds[1]);
-	assert_int_equal(read(fds[0], &got, 1), 0); /* nobody has the other end of the pipe */
+	assert_int_equal(read(fds[0], &got, 1), 0); /* no process has the other end of the pipe */
 	close(fds[0]);
 	close(pair[0]);
 	close(pair[1]);
@@ -112,7 +112,7 @@ TEST_CASE(sending_to_a_full_channel_does_not_block)
 	close(pair[1]);
 }
 
-/* Or tenants whose workers do not read keep every other one's connections from its worker. */
+/* Else tenants whose workers do not read keep every other one's connections from its worker. */
 TEST_CASE(full_doors_of_all_workers_stay_within_the_limit_of_their_user)
 {
 	const struct channel_message message = {.kind = CHANNEL_CONNECTION};

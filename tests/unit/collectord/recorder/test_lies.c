@@ -114,6 +114,48 @@ STORE_CASE(rubbish_inside_costs_only_itself)
 	assert_int_equal(account(h, "pending"), 0);
 }
 
+/* A log of definitions that holds something else, or is cut within a frame. */
+STORE_CASE(definitions_that_are_none_cost_what_is_behind_them)
+{
+	enum { ANOTHER_FRAME, NO_LENGTH, TOO_LONG, CUT, LIES };
+
+	harness_open_session(h, STORE_NEW);
+	for (uint8_t lie = 0; lie < LIES; lie++) {
+		struct hand_recorder *r = hand_recorder_new((uint8_t)(lie + 1));
+		struct frames f = {0};
+
+		harness_open_process(h, (uint8_t)(lie + 1), 0);
+		peer_add_bye(&f);
+		switch (lie) {
+		case ANOTHER_FRAME:
+			memcpy(r->define, f.bytes, f.count);
+			break;
+		case NO_LENGTH:
+			memset(r->define, 0, 4);
+			break;
+		case TOO_LONG:
+			memset(r->define, 0x7f, 4);
+			break;
+		case CUT:
+			r->header.define_bytes--;
+			break;
+		}
+		free(f.bytes);
+		/* A queue that the program has not used yet, in another place for each. */
+		r->queue[lie & 1].in_use = 0;
+		hand_recorder_slot(r, 0, SLOT_SUBMITTED, 5, 0);
+		r->slot[0].queue = !(lie & 1);
+		r->slot[0].submit_ns = lie ? UINT64_MAX : 0;
+		r->queue[!(lie & 1)].producer[RTL_Q_dispatched] = 6;
+		end_with(h, r, STORE_ENDED_KILLED);
+	}
+	assert_int_equal(loss(h, "corrupt_defines"), LIES);
+	assert_int_equal(outstanding(h), LIES);
+	assert_number(
+		h->path, "SELECT count(*) FROM rtl_outstanding WHERE submit_ns IS NOT NULL", 0);
+	assert_number(h->path, "SELECT count(DISTINCT queueId) FROM rtl_outstanding", 2);
+}
+
 STORE_CASE(a_memfd_cut_short_is_not_believed)
 {
 	int fd = memfd_create("short", MFD_CLOEXEC);

@@ -12,7 +12,10 @@
 #include "collectord/loop/sessions/access.h"
 #include "collectord/loop/tools/kept_sessions.h"
 #include "collectord/loop/tools/overview.h"
+#include "collectord/channel/seat.h"
 #include "collectord/loop/connections/peer.h"
+#include "collectord/loop/connections/state.h"
+#include "collectord/loop/connections/worker.h"
 #include "proto/base/cleanup.h"
 
 static const Rtl__StatReply *ask_stat(
@@ -336,6 +339,23 @@ SERVER_CASE(a_session_that_is_held_or_over_its_quota_is_said_unless_another_fail
 	assert_string_equal(overview_state(h->server, &owner, text), "ok");
 	fake_shim_done(&one);
 	fake_shim_done(&two);
+}
+
+TEST_CASE(a_worker_knows_what_it_serves_and_whether_it_was_watched)
+{
+	struct seat seat = {.owner = 1000, .since_realtime_ns = 50, .supervisor = 4711};
+	struct server server = {.seat = NULL};
+	char name[CONTAINER_NAME_BYTES];
+
+	assert_int_equal(worker_pid(&server), getpid());
+	assert_null(worker_container(&server, name));
+	server.seat = &seat;
+	assert_int_equal(worker_pid(&server), 4711);
+	assert_null(worker_container(&server, name)); /* a user's */
+	assert_true(worker_has_watched_since(&server, 50));
+	assert_false(worker_has_watched_since(&server, 49));
+	seat.was_refused = true;
+	assert_false(worker_has_watched_since(&server, 50));
 }
 
 /* Credentials are those of connect(): no other user is needed to ask what one would see. */

@@ -156,6 +156,53 @@ STORE_CASE(definitions_that_are_none_cost_what_is_behind_them)
 	assert_number(h->path, "SELECT count(DISTINCT queueId) FROM rtl_outstanding", 2);
 }
 
+STORE_CASE(cells_whose_length_is_not_that_of_their_frame_cost_their_records)
+{
+	struct hand_recorder *r = hand_recorder_new(1);
+
+	harness_open(h);
+	send_first(h);
+	for (uint64_t number = 2; number <= 5; number++) {
+		struct recorder_cell *cell = (struct recorder_cell *)r->cell[number % HAND_CELLS];
+
+		publish(r, number, 10 * (number - 1), 10);
+		cell->length = number == 2   ? 4 /* the prefix alone */
+			       : number == 3 ? UINT32_MAX
+			       : number == 4 ? cell->length + 1
+					     : cell->length;
+	}
+	r->queue[0].producer[RTL_Q_dispatched] = 50;
+	end_with(h, r, STORE_ENDED_KILLED);
+	assert_int_equal(rows(h), 20);
+	assert_int_equal(loss(h, "dropped_malformed"), 30);
+	assert_int_equal(account(h, "pending"), 0);
+}
+
+STORE_CASE(a_gpu_without_anchors_leaves_the_times_of_the_others)
+{
+	struct hand_recorder *r = hand_recorder_new(1);
+
+	harness_open(h);
+	r->header.anchors.count = 1;
+	publish(r, 1, 0, 10);
+	r->queue[0].producer[RTL_Q_dispatched] = 10;
+	end_with(h, r, STORE_ENDED_KILLED);
+	assert_int_equal(rows(h), 10);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op WHERE start IS NULL", 0);
+}
+
+STORE_CASE(a_recorder_that_was_never_ready_holds_nothing)
+{
+	struct hand_recorder *r = hand_recorder_new(1);
+
+	harness_open(h);
+	publish(r, 1, 0, 10);
+	r->header.ready = 0;
+	end_with(h, r, STORE_ENDED_KILLED);
+	assert_int_equal(rows(h), 0);
+	assert_number(h->path, "SELECT drained FROM rtl_process", 1);
+}
+
 STORE_CASE(a_memfd_cut_short_is_not_believed)
 {
 	int fd = memfd_create("short", MFD_CLOEXEC);

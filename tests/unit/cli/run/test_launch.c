@@ -15,6 +15,7 @@
 #include "cli/run/job/options.h"
 #include "cli/run/job/selection_options.h"
 #include "cli/run/job/signals.h"
+#include "cli/run/output/output.h"
 #include "tests/lib/child_output.h"
 #include "tests/lib/test.h"
 
@@ -226,6 +227,100 @@ TEST_CASE(rtl_run_takes_its_options_before_the_command_and_refuses_what_does_not
 		if (found.status != calls[i].status || !strstr(found.text, calls[i].text))
 			fail_msg("%s: status %d and '%s'", calls[i].text, found.status, found.text);
 	}
+}
+
+static void run_with_name(void *name)
+{
+	char verb[] = "run", option[] = "--name", command[] = "true";
+	char *words[] = {verb, option, name, command, NULL};
+
+	setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+	exit(cmd_run(4, words));
+}
+
+TEST_CASE(a_name_that_would_be_another_one_in_the_list_is_refused_before_the_start)
+{
+	char texts[][8] = {"", "a/b", ".a", "-a", "a b", "\xc3\xa9"};
+	struct child_output found;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		child_output_of(run_with_name, texts[i], 0, &found);
+		assert_int_equal(found.status, CMD_RUN_FAILED);
+		if (!strstr(found.text, "not letters, digits, . _ and -, the first no . or -"))
+			fail_msg("'%s': %s", texts[i], found.text);
+	}
+}
+
+/* ---- the name of the output -------------------------------------------------------------------
+ */
+
+struct pattern {
+	const char *pattern, *rank, *text;
+	int status;
+};
+
+static void print_name(void *data)
+{
+	const struct pattern *pattern = data;
+	struct run_launch launch = {.job = "job/7"};
+	char path[PATH_MAX];
+	int r;
+
+	if (pattern->rank)
+		launch.rank.rank = (struct rank_number){true, (uint32_t)atoi(pattern->rank)};
+	setenv("PLACE", "here", 1);
+	unsetenv("NOWHERE");
+	r = run_output_expand(pattern->pattern, &launch, path);
+	printf("%s", r ? "" : path);
+	exit(r);
+}
+
+TEST_CASE(the_name_of_an_output_is_made_of_its_fields)
+{
+	static const struct pattern patterns[] = {
+		{"x.db", NULL, "x.db", 0},
+		{"%r-%q{PLACE}-100%%.db", "3", "3-here-100%.db", 0},
+		{"%r.db", NULL, "%r: no launcher gave this rtl run a rank; use %p", CMD_RUN_FAILED},
+		{"%q{NOWHERE}", NULL, "%q{NOWHERE}: this environment variable is not set",
+			CMD_RUN_FAILED},
+		{"%q", NULL, "%q needs the name of a variable in braces", CMD_RUN_FAILED},
+		{"%q{}", NULL, "%q needs the name of a variable in braces", CMD_RUN_FAILED},
+		{"%q{PLACE", NULL, "%q needs the name of a variable in braces", CMD_RUN_FAILED},
+		{"%x.db", NULL, "%x is unknown; known are %p %h %j %r %q{VARIABLE}",
+			CMD_RUN_FAILED},
+		/* A character of several bytes is whole in the message. */
+		{"%\xc3\xa9.db", NULL, "%\xc3\xa9 is unknown", CMD_RUN_FAILED},
+		{"50%", NULL, "% is unknown", CMD_RUN_FAILED},
+	};
+	struct child_output found;
+	struct pattern long_one = {.text = "the path is too long", .status = CMD_RUN_FAILED};
+	char long_text[PATH_MAX + 2];
+
+	for (size_t i = 0; i < sizeof(patterns) / sizeof(*patterns); i++) {
+		child_output_of(print_name, (void *)(patterns + i), 0, &found);
+		if (found.status != patterns[i].status || !strstr(found.text, patterns[i].text))
+			fail_msg("%s: status %d and '%s'", patterns[i].pattern, found.status,
+				found.text);
+	}
+	memset(long_text, 'x', sizeof(long_text) - 1);
+	long_text[sizeof(long_text) - 1] = '\0';
+	long_one.pattern = long_text;
+	child_output_of(print_name, &long_one, 0, &found);
+	assert_int_equal(found.status, CMD_RUN_FAILED);
+	assert_non_null(strstr(found.text, long_one.text));
+}
+
+TEST_CASE(the_pid_the_host_and_the_job_in_a_name_are_plain)
+{
+	struct run_launch launch = {.job = "job/7"};
+	char path[PATH_MAX], pid[32];
+
+	assert_int_equal(run_output_expand("%p", &launch, path), 0);
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	assert_string_equal(path, pid);
+	assert_int_equal(run_output_expand("%h.%j", &launch, path), 0);
+	assert_null(strchr(path, '/'));
+	assert_non_null(strchr(path, '.'));
 }
 
 /* ---- signals ----------------------------------------------------------------------------------

@@ -254,7 +254,7 @@ const char *client_error(const struct client *client, int error)
 	case EPERM:
 		return "it belongs to another user";
 	case EAGAIN:
-		return "too many wait for an answer there";
+		return "too many connections wait there";
 	case ETIMEDOUT:
 		return "no answer in time";
 	case ECONNRESET:

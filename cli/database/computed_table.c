@@ -30,7 +30,7 @@ static int connect(sqlite3 *db, void *context, int argc, const char *const *argv
 	const struct computed_table *table = context;
 	char *sql = sqlite3_mprintf("CREATE TABLE x(%s)", table->columns);
 	struct connection *connection = xcalloc(1, sizeof(*connection));
-	int code = sql && connection ? sqlite3_declare_vtab(db, sql) : SQLITE_NOMEM;
+	int code = sql ? sqlite3_declare_vtab(db, sql) : SQLITE_NOMEM;
 
 	(void)argc, (void)argv, (void)error; /* SQLite's signature */
 	sqlite3_free(sql);

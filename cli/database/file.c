@@ -99,11 +99,8 @@ bool query_file_is_ours(const char *path)
 static bool is_parent_writable(const char *path)
 {
 	CLEANUP(free_p) char *dir = xstrdup(path);
-	char *slash;
+	char *slash = strrchr(dir, '/');
 
-	if (!dir)
-		return false;
-	slash = strrchr(dir, '/');
 	if (!slash)
 		return !access(".", W_OK);
 	slash[slash == dir] = '\0';
@@ -150,8 +147,6 @@ char *query_file_uri(const char *path, bool is_immutable)
 	char *uri = xmalloc(strlen(prefix) + strlen(path) * 3 + sizeof("?immutable=1"));
 	char *to;
 
-	if (!uri)
-		return NULL;
 	to = stpcpy(uri, prefix);
 	for (; *path; path++) {
 		if (strchr(plain, *path))

@@ -681,12 +681,7 @@ int query_open(const char *path, char error[QUERY_ERROR_BYTES], struct query **r
 	CLEANUP(query_free_p) struct query *query = xcalloc(1, sizeof(*query));
 	int r;
 
-	if (query)
-		query->path = xstrdup(path);
-	if (!query || !query->path) {
-		snprintf(error, QUERY_ERROR_BYTES, "%s: out of memory", path);
-		return -ENOMEM;
-	}
+	query->path = xstrdup(path);
 	r = open_checked(query);
 	if (r) {
 		memcpy(error, query->error, QUERY_ERROR_BYTES);

@@ -68,12 +68,12 @@ static void print_text(const struct doctor *doctor)
 		const struct doctor_finding *finding = &doctor->findings[i];
 		CLEANUP(free_p)
 		char *safe = render_escape(finding->detail, strlen(finding->detail));
-		CLEANUP(free_p) char *line = NULL;
+		CLEANUP(free_p)
+		char *line = xasprintf("%s: %s%s%s", finding->what, safe, finding->todo ? "; " : "",
+			finding->todo ? finding->todo : "");
 
-		line = xasprintf("%s: %s%s%s", finding->what, safe ? safe : "?",
-			finding->todo ? "; " : "", finding->todo ? finding->todo : "");
 		printf("%-4s ", level_names[finding->level]);
-		render_put_reading(stdout, line ? line : finding->what, 5);
+		render_put_reading(stdout, line, 5);
 	}
 }
 

@@ -195,7 +195,7 @@ static size_t find_copies(char copies[COPIES_MAX][PATH_MAX])
 static void check_runtime(struct doctor *doctor)
 {
 	CLEANUP(free_p) char(*copies)[PATH_MAX] = xcalloc(COPIES_MAX, PATH_MAX);
-	size_t count = copies ? find_copies(copies) : 0;
+	size_t count = find_copies(copies);
 	struct loaded hsa;
 
 	/* The runtime that the program would load, if a program is named. */

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: MIT
 /*
- * dispatch-cost ROUNDS cpu|wall|apart SIGNALS [DISPATCHES]: ns per dispatch, the median round's and
- * the least; the median of those that were awake, and how many these were: the thread gave up its
- * processor in none of their waits (0 0: there was no such round). A round is half a ring of 16,384
- * packets, so that no thread waits for room; its kernels have ended before the next begins, and
- * without signals a pause follows, in which a tool can take what it noted: bursts, and no flood.
- * With DISPATCHES a round is so many, on a ring of 131,072 packets, and the first one counts, too:
- * of one round nothing was touched before.
+ * dispatch-cost ROUNDS cpu|wall|apart SIGNALS [DISPATCHES]: dispatches short kernels in rounds, and
+ * prints four numbers: the ns per dispatch of the median round and of the quickest one, those of
+ * the median of the rounds in which this thread never slept, and the number of these (0 0: there
+ * was none).
  *
- * cpu: of the submitting thread's processor time, the submission alone. wall: of the clock, from
- * the first dispatch to the last one's end. SIGNALS: 0, or each packet has one of so many of the
- * program's own, which it waits for before it uses it again; a round is over when all of these have
- * fired, too.
+ * A round fills half of a ring of 16,384 packets, so that the thread never waits for room. Its
+ * kernels have ended before the next round begins. Without signals a pause follows in which a tool
+ * can write what it has noted, so that the load comes in bursts. With DISPATCHES a round has that
+ * many, on a ring of 131,072 packets, and no round warms up before: nothing has been touched.
  *
- * apart: as wall, where the GPU is software, which has a processor like any other thread: it gets
- * one that this thread does not use, as a GPU would. Else the kernel puts both on one as it
- * happens, for some rounds: then 64 dispatches take the 200 us that the runtime looks at a signal
- * before it sleeps.
+ * cpu measures the processor time of the submitting thread, of the submission alone. wall measures
+ * the time from the first dispatch to the end of the last one. With SIGNALS each packet has one of
+ * that many completion signals of the program, which waits for a signal before it uses it again; a
+ * round is over when all of them have fired.
  *
- * On the GPU that there is, like rtl-demo, whose short kernels these are.
+ * apart is wall with the software GPU on a processor of its own, as a GPU would be. Otherwise the
+ * kernel may put both threads on one processor for some rounds, and then 64 dispatches take the
+ * 200 us for which the runtime polls a signal before it sleeps.
+ *
+ * It uses the GPU that there is, as rtl-demo does, whose short kernels these are.
  */
 #include <inttypes.h>
 #include <sched.h>
@@ -72,13 +73,13 @@ static void wait_all(struct job *job)
 	hsa_signal_store_relaxed(job->last, 1);
 	queue_barrier(&job->producer, (hsa_signal_t){0}, job->last);
 	gpu_wait(job->last);
-	/* A tool that puts its own in their place may take down these later. */
+	/* A tool that replaces these signals by its own may lower them later. */
 	for (unsigned i = 0; i < job->signals; i++)
 		gpu_wait(job->own[i]);
 }
 
-/* The calling thread, and those that it starts from now on, to the first of @all or to the others.
- */
+/* Moves the calling thread, and those that it starts from now on, to the first processor of @all,
+ * or to the others. */
 static void processors_take(const cpu_set_t *all, bool is_first)
 {
 	cpu_set_t some;
@@ -115,7 +116,7 @@ static long sleeps(void)
 	return usage.ru_nvcsw;
 }
 
-/* One clock reading for all of them, or, where the program waits in between, without its waits. */
+/* Measures a round as a whole, or, if the program waits in between, the sum without its waits. */
 static uint64_t round_ns(struct job *job, bool *ret_is_awake)
 {
 	bool is_split = job->signals && !job->is_wall;

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What lies where ours should be: refused with one line, and left as it was.
+"""Foreign files at the paths of the collector are refused with one line, and left as they were.
 
 usage: places.py --build DIR
 
-Links, pipes, folders, files of others, sockets dead and alive, at the places of the socket, its
-lock, the store, its index and its lock: the collector does not start. In the folder of a tenant:
+With a link, a pipe, a folder, another user's file or a socket, dead or alive, at the path of the socket, its
+lock, the store, its index or its lock the collector does not start. With one in the folder of a tenant
 that session gets another name, or none, and the others go on.
 """
 import hashlib
@@ -34,7 +34,7 @@ def look_at(path):
 
 
 def digest(path):
-    """All that can be seen of what lies there; a log of the collector's may go while we look."""
+    """All that can be seen of the file @path; None if it is not there: a log of the collector may go meanwhile."""
     try:
         return look_at(path)
     except FileNotFoundError:
@@ -82,7 +82,7 @@ class Place:
             stderr=subprocess.PIPE, text=True)
 
     def must_refuse(self, planted, words):
-        """One line that says so, exit status 1, and nothing has changed."""
+        """The collector refuses with one line that has @words and exit status 1, and nothing has changed."""
         before = {path: digest(path) for path in (planted, self.victim)}
         process = self.collector()
         try:
@@ -101,8 +101,8 @@ class Place:
 
 
     def must_serve_others(self, planted, words, serves_root=False):
-        """What lies in a place of root's worker, or of one that serves no user, is left as it was, and keeps
-        no other tenant from its own."""
+        """A file at a path of root's worker, or of one that serves no user, is left as it was, and other
+        tenants are served."""
         before = {path: digest(path) for path in (planted, self.victim)}
         process = self.collector()
         first = ""

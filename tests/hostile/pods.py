@@ -116,7 +116,7 @@ def check_gone(service, pid, pod, frame):
         connection.sendall(frame)
         answer = connection.recv(1 << 16)
     if b"container is not known" not in answer:
-        fail("a connection of nobody is answered: %r" % answer)
+        fail("a connection whose process has ended is answered: %r" % answer)
 
 
 def session_of(service, pod):

@@ -122,8 +122,8 @@ def stop(supervised):
     supervised.start()
     ranks = [service.spawn(user, "stop", "--polite", rate=2000) for user in (A, B)]
     for user in (A, B):
-        wait_for("rows of " + user.name, lambda who=user: any(
-            s["stored"] for s in service.sessions().get(who.uid, [])))
+        wait_for("rows of " + user.name, lambda user=user: any(
+            s["stored"] for s in service.sessions().get(user.uid, [])))
     hanging = worker_of(supervised.process.pid, service.store, A)
     os.kill(hanging, signal.SIGSTOP)
     ranks[0].kill()

@@ -214,14 +214,10 @@ char **find_kept(void)
 
 char **find_stores(void)
 {
-	char **stores = calloc(3, sizeof(*stores)); /* the last entry is NULL */
-	size_t count = 0;
+	char **stores = xcalloc(3, sizeof(*stores)); /* the last entry is NULL */
 
-	if (!stores)
-		return NULL;
-	stores[count] = xstrdup(FIND_SERVICE_DIR);
-	count += stores[count] != NULL;
-	stores[count] = state_dir();
+	stores[0] = xstrdup(FIND_SERVICE_DIR);
+	stores[1] = state_dir();
 	return stores;
 }
 
@@ -276,15 +272,11 @@ static void consider(void *data, const char *path)
 {
 	struct newest *newest = data;
 	uint64_t ns = newest_written_ns(path);
-	char *copy;
 
 	if (ns <= newest->written_ns || !query_file_is_ours(path))
 		return;
-	copy = xstrdup(path);
-	if (!copy)
-		return;
 	free(newest->path);
-	newest->path = copy;
+	newest->path = xstrdup(path);
 	newest->written_ns = ns;
 }
 

@@ -173,7 +173,7 @@ void query_index_add(struct query_index *index, const char *folder)
 	CLEANUP(finalize_p) sqlite3_stmt *part = NULL;
 	CLEANUP(free_p) char *path = NULL, *last = xstrdup(""), *real = realpath(folder, NULL);
 
-	if (!real || !last || asprintf(&path, "%s/index.db", real) < 0)
+	if (!real || asprintf(&path, "%s/index.db", real) < 0)
 		return;
 	db = open_index(path);
 	if (!db || sqlite3_prepare_v2(db, part_sql, -1, &part, NULL))

@@ -31,6 +31,64 @@ static int prepare(struct feed *feed, sqlite3_stmt **statement, const char *sql)
 	return sqlite3_prepare_v3(feed->db, sql, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL);
 }
 
+static bool must_bind;
+
+void feed_bind_rows(void)
+{
+	must_bind = true;
+}
+
+static bool can_borrow(sqlite3 *db)
+{
+	sqlite3_stmt *size = NULL;
+	bool can = !must_bind &&
+		   sqlite3_prepare_v2(db, "PRAGMA feed.mmap_size", -1, &size, NULL) == SQLITE_OK &&
+		   sqlite3_step(size) == SQLITE_ROW && sqlite3_column_int64(size, 0) > 0;
+
+	sqlite3_finalize(size);
+	return can;
+}
+
+static int prepare_bound(struct feed *feed)
+{
+	int r = prepare(feed, &feed->insert,
+		"INSERT INTO main.rtl_dispatch VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+
+	static_assert(FEED_COLUMNS == 10, "as many parameters");
+	if (r == SQLITE_ERROR)
+		r = prepare(feed, &feed->insert,
+			"INSERT INTO main.rtl_dispatch VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+			"?)");
+	static_assert(FEED_SHAPE_COLUMNS == 13, "as many parameters");
+	if (r == SQLITE_OK)
+		r = prepare(feed, &feed->insert_shapes,
+			"INSERT OR ROLLBACK INTO main.rtl_shape VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, "
+			"?, ?, ?, ?)");
+	return r;
+}
+
+static int prepare_copies(struct feed *feed)
+{
+	/* SQLite copies whole rows only if no columns are named and the columns of both tables are
+	 * alike. */
+	int r = prepare(
+		feed, &feed->insert, "INSERT INTO main.rtl_dispatch SELECT * FROM feed.rows");
+
+	/* The file was begun by an older collector, whose rows have a column for their number. */
+	if (r == SQLITE_ERROR)
+		r = prepare(feed, &feed->insert,
+			"INSERT INTO main.rtl_dispatch SELECT NULL, * FROM feed.rows");
+	/*
+	 * With OR ABORT SQLite would save each page that it changes, to undo the statement if an id
+	 * exists already. We roll back the whole transaction on any error, so OR ROLLBACK saves
+	 * that work.
+	 */
+	if (r == SQLITE_OK)
+		r = prepare(feed, &feed->insert_shapes,
+			"INSERT OR ROLLBACK INTO main.rtl_shape SELECT * FROM feed.shapes");
+	return r;
+}
+
 int feed_new(sqlite3 *db, struct feed **ret)
 {
 	/* Not from the heap, which would clear all of it: most sessions use a fifth, idle ones
@@ -44,23 +102,10 @@ int feed_new(sqlite3 *db, struct feed **ret)
 		return -ENOMEM;
 	feed->db = db;
 	r = feed_file_attach(&feed->file, db);
-	/* SQLite copies whole rows only if no columns are named and the columns of both tables are
-	 * alike. */
-	if (r == SQLITE_OK)
-		r = prepare(feed, &feed->insert,
-			"INSERT INTO main.rtl_dispatch SELECT * FROM feed.rows");
-	/* The file was begun by an older collector, whose rows have a column for their number. */
-	if (r == SQLITE_ERROR)
-		r = prepare(feed, &feed->insert,
-			"INSERT INTO main.rtl_dispatch SELECT NULL, * FROM feed.rows");
-	/*
-	 * With OR ABORT SQLite would save each page that it changes, to undo the statement if an id
-	 * exists already. We roll back the whole transaction on any error, so OR ROLLBACK saves
-	 * that work.
-	 */
-	if (r == SQLITE_OK)
-		r = prepare(feed, &feed->insert_shapes,
-			"INSERT OR ROLLBACK INTO main.rtl_shape SELECT * FROM feed.shapes");
+	if (r == SQLITE_OK) {
+		feed->is_bound = !can_borrow(db);
+		r = feed->is_bound ? prepare_bound(feed) : prepare_copies(feed);
+	}
 	return database_schema_errno(r);
 }
 
@@ -137,6 +182,72 @@ void feed_put(struct feed *feed, const int64_t column[FEED_COLUMNS])
 	feed->end = end;
 }
 
+/* Reads a value as put_value() has written it, and moves *@at behind it. False: it is NULL. */
+static bool get_value(const uint8_t **at, uint8_t type, int64_t *ret)
+{
+	static const uint8_t bytes_of[] = {0, 1, 2, 3, 4, 6, 8};
+	unsigned bytes = type < sizeof(bytes_of) ? bytes_of[type] : 0;
+	uint64_t value = 0;
+
+	for (unsigned i = 0; i < bytes; i++)
+		value = value << 8 | *(*at)++;
+	if (bytes)
+		*ret = (int64_t)(value << (64 - 8 * bytes)) >> (64 - 8 * bytes);
+	else
+		*ret = type == 9;
+	return type != 0;
+}
+
+/* Binds the values of a row with the header @head, from column @first on; the rest is NULL. */
+static void bind_values(sqlite3_stmt *insert, const uint8_t *head, int first)
+{
+	const uint8_t *at = head + head[0];
+
+	for (int i = first; i < head[0] - 1; i++) {
+		int64_t value;
+
+		if (get_value(&at, head[1 + i], &value))
+			sqlite3_bind_int64(insert, 1 + i, value);
+	}
+}
+
+static const uint8_t *find_row(const uint8_t *leaf, unsigned i)
+{
+	const uint8_t *offset = leaf + 8 + 2 * i;
+
+	return leaf + (offset[0] << 8 | offset[1]);
+}
+
+static int bind_rows(struct feed *feed)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < feed->count; i++) {
+		const uint8_t *leaf = feed_file_leaf(&feed->file, i / FEED_FILE_LEAF_ROWS);
+
+		bind_values(feed->insert, find_row(leaf, i % FEED_FILE_LEAF_ROWS) + 3, 0);
+		r = database_run(feed->insert);
+	}
+	return r;
+}
+
+static int bind_shapes(struct feed *feed)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < feed->shapes; i++) {
+		const uint8_t *row = find_row(feed_file_shapes(&feed->file), i);
+		int64_t id = 0;
+
+		for (unsigned n = 1; n <= 8; n++)
+			id = id << 7 | (row[n] & 0x7f);
+		sqlite3_bind_int64(feed->insert_shapes, 1, id);
+		bind_values(feed->insert_shapes, row + SHAPE_HEAD_BYTES - 1, 1);
+		r = database_run(feed->insert_shapes);
+	}
+	return r;
+}
+
 /* Inserts all @count published rows. */
 static int copy(struct feed *feed, sqlite3_stmt *insert, uint32_t count)
 {
@@ -155,8 +266,9 @@ static int flush_shapes(struct feed *feed)
 
 	if (!feed->shapes)
 		return 0;
-	r = feed_file_publish_shapes(&feed->file, feed->shapes);
-	if (r == 0)
+	r = feed->is_bound ? bind_shapes(feed)
+			   : feed_file_publish_shapes(&feed->file, feed->shapes);
+	if (r == 0 && !feed->is_bound)
 		r = copy(feed, feed->insert_shapes, feed->shapes);
 	if (r == 0)
 		feed->shapes = 0;
@@ -198,8 +310,8 @@ int feed_flush(struct feed *feed)
 
 	if (r < 0 || !feed->count)
 		return r;
-	r = feed_file_publish(&feed->file, feed->count);
-	if (r == 0)
+	r = feed->is_bound ? bind_rows(feed) : feed_file_publish(&feed->file, feed->count);
+	if (r == 0 && !feed->is_bound)
 		r = copy(feed, feed->insert, feed->count);
 	if (r < 0)
 		return r;

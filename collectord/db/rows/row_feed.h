@@ -4,9 +4,12 @@
  * Feeds rows of rtl_dispatch and rtl_shape to SQLite. Rows are written as they will lie in the
  * file, into the pages of a table in memory (feed_file.h), from which one INSERT .. SELECT copies
  * them. This takes less than half the instructions of a virtual table and a fifth of those of bound
- * parameters (ADR 0012). Store thread; one feed per database connection, which it must outlive.
+ * parameters (ADR 0012). Where SQLite maps no files (SQLITE_MAX_MMAP_SIZE=0) it cannot borrow those
+ * pages, and the same rows are bound to an INSERT one by one. Store thread; one feed per database
+ * connection, which it must outlive.
  */
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "collectord/db/rows/feed_file.h"
@@ -38,6 +41,7 @@ enum feed_column {
 struct feed {
 	sqlite3 *db;
 	sqlite3_stmt *insert, *insert_shapes;
+	bool is_bound; /* each row is bound to its INSERT, because SQLite cannot borrow pages */
 	uint32_t count, shapes;
 	uint32_t most; /* rows in one flush, since memory was given back */
 	uint8_t *end;  /* of the last row, if there is one */
@@ -50,6 +54,9 @@ struct feed {
  * database_errno(): the caller must end and free what is in *@ret then, too.
  */
 int feed_new(sqlite3 *db, struct feed **ret);
+
+/* For tests: feeds that are made from here on bind their rows. */
+void feed_bind_rows(void);
 
 /* feed_end() is called before its connection is closed, feed_free() after. The latter returns
  * NULL. */

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """A completion signal on every dispatch, which the program waits for: wall clock over no tool.
 
-dispatch-cost on the runtime: each dispatch has one of 64 signals, waited for before it is used again, and a
-round is over when its last kernel has ended. A tool that stands between the signal and the program shows here.
-Rounds of 8,192; then 100,000 at once in a process that has done nothing before, on a queue of 131,072 packets,
-from which the goals were drawn; then rounds of kernels that take 2 us, which are most programs' shortest. The
-software GPU has a processor of its own, which a tool's threads share with it. What following the packets costs
-without recording any, rtl dormant and the empty intercept queue, is the least that a tool of each front end can add.
+dispatch-cost on the runtime: each dispatch has one of 64 signals, which the program waits for before it uses it
+again, and a round is over when its last kernel has ended, so that the time that a tool adds to a signal shows here.
+First rounds of 8,192 dispatches; then 100,000 at once in a process that has done nothing before, on a queue of
+131,072 packets, which the goals are about; then rounds of kernels that take 2 us, as the shortest of most programs
+do. The software GPU has a processor of its own, which the threads of a tool share with it. rtl dormant and the empty
+intercept queue follow the packets without recording any, which is the least that a tool of each front end can add.
 
 The runtime looks at a signal for 200 us and then sleeps. A round in which the program slept shows the scheduler, which
 has put it and its GPU on one processor, as much as the tool: the figure is of those in which it never did, and the
@@ -24,7 +24,7 @@ LASTING = {"SOFTGPU_REALTIME": 1, "SOFTGPU_FAULT": "default duration=2us"}
 
 
 def awake(this, none, rounds):
-    """Turns of both and a note, from what dispatch-cost said in each."""
+    """The turns of both in which the program never slept, and a note, from what dispatch-cost printed."""
     both = [(a[2], b[2]) for a, b in zip(this, none, strict=True) if a[3] and b[3]]
     whole = Turns([a[0] for a in this]), Turns([b[0] for b in none])
     slept = [1 - sum(each[3] for each in said) / (rounds * len(said)) for said in (this, none)]

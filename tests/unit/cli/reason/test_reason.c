@@ -198,6 +198,83 @@ TEST_CASE(ranks_that_are_late_together_or_in_turn_are_all_named)
 	assert_null(strstr(s.reason.text, "since"));
 }
 
+TEST_CASE(ranks_that_are_late_for_different_things_have_one_each)
+{
+	static const struct {
+		enum straggler_cause cause;
+		const char *does;
+	} cases[] = {
+		{STRAGGLER_COMPUTE, "rank 2 computes longer"},
+		{STRAGGLER_COPY, "rank 2 copies longer"},
+		{STRAGGLER_TRANSFER, "rank 2 transfers longer"},
+		{STRAGGLER_HOST, "rank 2 idles, for its host submits late"},
+		{STRAGGLER_HELD, "rank 2 idles with work submitted"},
+		{STRAGGLER_IDLE, "rank 2 idles"},
+	};
+	struct scene s;
+	struct reason_straggler *late = &s.reason.figures.straggler;
+
+	begin(&s);
+	*late = (struct reason_straggler){.is_found = true,
+		.count = 2,
+		.at = {{1, 0}, {3, 2}},
+		.cost_pct = 15,
+		.windows = 1,
+		.cause = STRAGGLER_SEVERAL,
+		.causes = {STRAGGLER_HOST}};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char text[128];
+
+		late->causes[1] = cases[i].cause;
+		snprintf(text, sizeof(text), ": rank 0 idles, for its host submits late, %s",
+			cases[i].does);
+		check(&s, REASON_IS_LATE_RANK, text);
+	}
+	/* Unless one of them has several itself, or it is not known. */
+	late->causes[1] = STRAGGLER_SEVERAL;
+	check(&s, REASON_IS_LATE_RANK, "of the step: several things");
+	s.reason.figures.filtered = 1;
+	check(&s, REASON_IS_LATE_RANK,
+		"why is not known, for not all kernels were recorded, as was asked");
+	late->causes[1] = STRAGGLER_COMPUTE;
+	late->count = 1;
+	check(&s, REASON_IS_LATE_RANK, "Rank 0 is waited for");
+}
+
+TEST_CASE(a_long_time_that_is_no_step_is_named_by_what_it_is)
+{
+	struct scene s;
+	struct reason_event *event = &s.reason.figures.event;
+
+	begin(&s);
+	*event = (struct reason_event){.is_found = true,
+		.is_first_meeting = true,
+		.count = 1,
+		.longest_ns = 2e9,
+		.median_ns = 20e6,
+		.cost_pct = 90,
+		.cause = STRAGGLER_TRANSFER};
+	check(&s, REASON_IS_EVENT,
+		"one time between collectives takes 2.0 s (the median is 20.0 ms), 90 % of the "
+		"time: all GPUs wait in the first collective until the last one comes");
+	event->count = 2;
+	event->is_first_meeting = false;
+	check(&s, REASON_IS_EVENT,
+		"2 times between collectives take up to 2.0 s (the median is 20.0 ms), 90 % of the "
+		"time: in the longest all GPUs transfer");
+	s.reason.figures.filtered = 1;
+	event->cause = STRAGGLER_SEVERAL;
+	check(&s, REASON_IS_EVENT, "all GPUs did what was not recorded, as was asked");
+	/* A process without a rank is named by its GPU. */
+	s.reason.figures.filtered = 0;
+	s.reason.figures.lane_count = 1;
+	s.lanes[0].has_rank = false;
+	event->has_place = true;
+	event->place = (struct reason_place){1, 0};
+	check(&s, REASON_IS_EVENT, "in the longest GPU 0 is late for several things");
+	assert_ptr_equal(s.reason.lane, s.lanes);
+}
+
 TEST_CASE(one_long_step_is_no_steady_cause)
 {
 	struct scene s;

@@ -45,6 +45,29 @@ TEST_CASE(a_message_arrives_whole_with_its_descriptor)
 	close(pair[1]);
 }
 
+/* The kernel may put other data beside a descriptor. */
+TEST_CASE(credentials_beside_a_descriptor_are_passed_over)
+{
+	const struct channel_message sent = {.kind = CHANNEL_READY};
+	struct channel_message got;
+	int pair[2], fds[2], passed = -1, on = 1;
+
+	assert_int_equal(channel_pair(pair), 0);
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(setsockopt(pair[1], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)), 0);
+	assert_int_equal(channel_send(pair[0], &sent, fds[0]), 0);
+	assert_int_equal(channel_receive(pair[1], &got, &passed), 1);
+	assert_int_equal(inode_of(passed), inode_of(fds[0]));
+	close(passed);
+	assert_int_equal(channel_send(pair[0], &sent, -1), 0);
+	assert_int_equal(channel_receive(pair[1], &got, &passed), 1);
+	assert_int_equal(passed, -1);
+	close(fds[0]);
+	close(fds[1]);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 /* The reader of a channel does not trust its writer. */
 TEST_CASE(what_is_no_message_is_refused_and_the_next_one_is_heard)
 {
@@ -68,7 +91,7 @@ TEST_CASE(what_is_no_message_is_refused_and_the_next_one_is_heard)
 	close(pair[1]);
 }
 
-/* Or whoever writes the channel fills our table of descriptors. */
+/* Else the process that writes the channel could fill our table of descriptors. */
 TEST_CASE(of_several_descriptors_of_a_message_none_stays_open)
 {
 	struct channel_message message = {.kind = CHANNEL_READY}, got;
@@ -92,7 +115,7 @@ TEST_CASE(of_several_descriptors_of_a_message_none_stays_open)
 	assert_int_equal(channel_receive(pair[1], &got, &passed), -EMFILE);
 	assert_int_equal(passed, -1);
 	close(fds[1]);
-	assert_int_equal(read(fds[0], &got, 1), 0); /* nobody has the other end of the pipe */
+	assert_int_equal(read(fds[0], &got, 1), 0); /* no process has the other end of the pipe */
 	close(fds[0]);
 	close(pair[0]);
 	close(pair[1]);
@@ -112,7 +135,7 @@ TEST_CASE(sending_to_a_full_channel_does_not_block)
 	close(pair[1]);
 }
 
-/* Or tenants whose workers do not read keep every other one's connections from its worker. */
+/* Else tenants whose workers do not read keep every other one's connections from its worker. */
 TEST_CASE(full_doors_of_all_workers_stay_within_the_limit_of_their_user)
 {
 	const struct channel_message message = {.kind = CHANNEL_CONNECTION};

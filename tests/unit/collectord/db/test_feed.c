@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "collectord/db/migrate.h"
@@ -348,6 +349,10 @@ STORE_CASE(rows_are_copied_as_they_are)
 {
 	struct writer *writer = begin(h);
 
+	if (writer->feed->is_bound) {
+		end(h, writer);
+		return;
+	}
 	check_copies(writer->db, sqlite3_sql(writer->feed->insert), false);
 	check_copies(writer->db, sqlite3_sql(writer->feed->insert_shapes), true);
 	end(h, writer);
@@ -358,6 +363,10 @@ STORE_CASE(sqlite_keeps_no_page)
 {
 	struct writer *writer = begin(h);
 
+	if (writer->feed->is_bound) {
+		end(h, writer);
+		return;
+	}
 	put_rows(writer->feed, 0, FEED_ROWS_MAX);
 	assert_int_equal(writer->feed->file.borrowed, 0);
 	writer->feed->file.borrowed = 1;
@@ -373,6 +382,39 @@ STORE_CASE(sqlite_keeps_no_page)
 	assert_int_equal(feed_flush(writer->feed), -EIO);
 	assert_int_equal(writer_rollback(writer), 0);
 	end(h, writer);
+}
+
+/* In a child, whose SQLite begins anew. */
+static void store_without_maps(void **state)
+{
+	struct harness *h = *state;
+	struct writer *writer = begin(h);
+
+	assert_true(writer->feed->is_bound);
+	put_shapes(writer->feed, 0, 3);
+	put_rows(writer->feed, 0, 100);
+	assert_int_equal(writer_commit(writer), 0);
+	check_rows(writer->db, 0, 100);
+	end(h, writer);
+}
+
+TEST_CASE(where_sqlite_maps_no_files_rows_are_bound)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		const struct CMUnitTest test[] = {cmocka_unit_test_setup_teardown(
+			store_without_maps, harness_setup, harness_teardown)};
+
+		if (sqlite3_shutdown() != SQLITE_OK ||
+			sqlite3_config(SQLITE_CONFIG_MMAP_SIZE, (sqlite3_int64)0,
+				(sqlite3_int64)0) != SQLITE_OK)
+			_exit(99);
+		_exit(cmocka_run_group_tests_name("child", test, NULL, NULL));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 }
 
 static unsigned resident_pages(const struct feed_file *file)

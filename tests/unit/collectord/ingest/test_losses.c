@@ -139,6 +139,90 @@ STORE_CASE(what_was_saved_is_read_back)
 	close_world(&w);
 }
 
+STORE_CASE(intervals_that_overlap_are_one_that_covers_both)
+{
+	const struct loss_span unnumbered = {95 * SECOND, 96 * SECOND, false, 0, 0};
+	struct world w;
+
+	open_world(&w, h);
+	note(&w, 1, 100, 110);
+	note(&w, 3, 90, 105);
+	save(&w);
+	assert_text(w.h->path,
+		"SELECT printf('%d %d-%d %d-%d', count, from_ns / 1000000000, to_ns / 1000000000, "
+		"first_seq, last_seq) FROM rtl_loss_interval",
+		"3 90-110 90-110");
+	/* What has no numbers of dispatches leaves the whole without any. */
+	assert_int_equal(losses_note(&w.losses, 4, reason, 4, &unnumbered), 0);
+	save(&w);
+	assert_text(w.h->path,
+		"SELECT printf('%d %d-%d ', count, from_ns / 1000000000, to_ns / 1000000000) || "
+		"coalesce(first_seq, 'none') FROM rtl_loss_interval",
+		"4 90-110 none");
+	assert_text(w.h->path,
+		"SELECT printf('%d-%d', from_ns / 1000000000, to_ns / 1000000000) FROM rtl_loss",
+		"90-110");
+	close_world(&w);
+}
+
+#define REASONS 300
+
+static char names[REASONS][16];
+
+static const char *known_name(const char *text)
+{
+	for (unsigned i = 0; i < REASONS; i++)
+		if (!strcmp(text, names[i]))
+			return names[i];
+	return NULL;
+}
+
+STORE_CASE(very_many_queues_and_reasons_are_told_apart)
+{
+	const struct loss_span span = {SECOND, 2 * SECOND, true, 1, 2};
+	struct world w;
+
+	open_world(&w, h);
+	for (unsigned i = 0; i < REASONS; i++) {
+		snprintf(names[i], sizeof(names[i]), "dropped_%u", i);
+		assert_int_equal(losses_note(&w.losses, 4, names[i], 1000 + i, &span), 0);
+		assert_int_equal(losses_note(&w.losses, 1000 + i, reason, i + 1, &span), 0);
+	}
+	for (unsigned i = 0; i < REASONS; i++) {
+		assert_int_equal(losses_total(&w.losses, 4, names[i]), 1000 + i);
+		assert_int_equal(losses_total(&w.losses, 1000 + i, reason), i + 1);
+	}
+	save(&w);
+	assert_int_equal(number(&w, "SELECT count(*) FROM rtl_loss"), REASONS + 1);
+	assert_int_equal(number(&w, "SELECT count(*) FROM rtl_loss_interval_base"), 2 * REASONS);
+	/* One that this collector does not know is left as it is. */
+	losses_done(&w.losses);
+	w.losses = (struct losses){0};
+	names[7][0] = '\0';
+	assert_int_equal(losses_load(&w.losses, 1, &w.writer->statements, known_name), 0);
+	assert_int_equal(losses_total(&w.losses, 4, names[8]), 1008);
+	assert_int_equal(losses_total(&w.losses, 4, names[7]), 0);
+	assert_int_equal(losses_total(&w.losses, 1001, reason), 0);
+	close_world(&w);
+}
+
+STORE_CASE(more_intervals_than_are_ever_written_are_not_read)
+{
+	char sql[512];
+	struct world w;
+
+	open_world(&w, h);
+	snprintf(sql, sizeof(sql),
+		"WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %u) "
+		"INSERT INTO rtl_loss_interval_base (process_id, queueId, reason, number, count, "
+		"from_ns, to_ns) SELECT 1, 4, '%s', i, 1, i, i + 1 FROM n",
+		LOSS_INTERVALS_MAX, reason);
+	assert_int_equal(sqlite3_exec(w.writer->db, sql, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(losses_load(&w.losses, 1, &w.writer->statements, known), 0);
+	assert_int_equal(losses_total(&w.losses, 4, reason), LOSS_INTERVALS_MAX);
+	close_world(&w);
+}
+
 /* ---- through the store --------------------------------------------------------------------------
  */
 

@@ -48,11 +48,11 @@ struct fake_store {
 	bool refuses_sessions;
 	bool only_makes; /* no OPENED until fake_store_open_session() */
 	int flush_error;
-	unsigned refusals; /* so many requests to come find no memory: ends, closes, flushes */
-	uid_t flush_uid; /* whose sessions were flushed last */
+	unsigned refusals;	/* so many requests to come find no memory: ends, closes, flushes */
+	uid_t flush_uid;	/* whose sessions were flushed last */
 	int disposal_error;	/* of store_remove() and store_keep() */
-	uid_t disposal_uid;	/* who asked for the last one ... */
-	char disposal_name[64]; /* ... for which session, or database */
+	uid_t disposal_uid;	/* the user that asked for the last one ... */
+	char disposal_name[64]; /* ... and the session or database that it was about */
 };
 
 extern struct fake_store fake_store;

@@ -3,14 +3,19 @@
 #include "tests/unit/collectord/loop/harness.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "collectord/channel/channel.h"
 #include "collectord/loop/sessions/access.h"
+#include "collectord/loop/tools/kept_sessions.h"
 #include "collectord/loop/tools/overview.h"
+#include "collectord/channel/seat.h"
 #include "collectord/loop/connections/peer.h"
+#include "collectord/loop/connections/state.h"
+#include "collectord/loop/connections/worker.h"
 #include "proto/base/cleanup.h"
 
 static const Rtl__StatReply *ask_stat(
@@ -258,6 +263,99 @@ SERVER_CASE(a_request_of_a_version_that_is_not_ours_is_refused)
 	fake_send(tool.fd, &frame);
 	harness_expect_refusal(h, &tool, "protocol");
 	fake_shim_done(&tool);
+}
+
+/* Takes the mark of a session that its owner keeps, or does not keep any more. */
+static void mark(struct server *server, uid_t uid, const char *database, bool is_kept)
+{
+	struct store_answer marked = {.kind = STORE_MARKED,
+		.complete = is_kept,
+		.database = database ? strdup(database) : NULL,
+		.left = {.uid = uid}};
+
+	kept_sessions_take(server, &marked);
+	free(marked.database);
+}
+
+static size_t count_kept(struct server *server, struct peer *peer, size_t bytes)
+{
+	Rtl__SessionsReply reply = RTL__SESSIONS_REPLY__INIT;
+	size_t count;
+
+	assert_int_equal(kept_sessions_list(server, peer, bytes, &reply), 0);
+	count = reply.n_kept;
+	free(reply.kept);
+	return count;
+}
+
+SERVER_CASE(kept_sessions_are_listed_for_their_owner_while_they_are_kept)
+{
+	struct peer root = {.fd = -1, .uid = 0, .known = CHANNEL_PEER_KNOWN | CHANNEL_PEER_OF_HOST};
+	struct peer owner = {.fd = -1, .uid = 1001, .known = CHANNEL_PEER_KNOWN};
+
+	h->server->see_all_gid = (gid_t)-1;
+	mark(h->server, 1001, "/store/1001/a.db", true);
+	mark(h->server, 1002, "/store/1002/b.db", true);
+	mark(h->server, 1001, "/store/1001/a.db", true); /* once more */
+	mark(h->server, 1001, NULL, true);
+	assert_int_equal(count_kept(h->server, &root, 1000), 2);
+	assert_int_equal(count_kept(h->server, &owner, 1000), 1);
+	/* Room for one of them. */
+	assert_int_equal(count_kept(h->server, &root, 30), 1);
+	mark(h->server, 1001, "/store/1001/a.db", false);
+	assert_int_equal(count_kept(h->server, &owner, 1000), 0);
+	kept_sessions_forget(h->server, "/store/1002/c.db");
+	assert_int_equal(count_kept(h->server, &root, 1000), 1);
+	kept_sessions_forget(h->server, "/store/1002/b.db");
+	assert_int_equal(count_kept(h->server, &root, 1000), 0);
+	mark(h->server, 1001, "/store/1001/a.db", true); /* freed with the server */
+}
+
+SERVER_CASE(a_session_that_is_held_or_over_its_quota_is_said_unless_another_fails)
+{
+	struct peer owner = {.fd = -1, .uid = geteuid()};
+	struct fake_shim one, two;
+	char text[OVERVIEW_STATE_BYTES];
+	void *first, *second;
+
+	harness_shim(h, &one, "one");
+	first = fake_store.sessions->owner;
+	harness_shim(h, &two, "two");
+	second = fake_store.sessions->owner;
+	fake_store_answer(h->store, STORE_HELD, first, 0, "a reader makes its log grow");
+	harness_turn(h);
+	assert_non_null(
+		strstr(overview_state(h->server, &owner, text), ": a reader makes its log grow"));
+	fake_store_answer(h->store, STORE_OVER_QUOTA, second, 0, "over its quota");
+	harness_turn(h);
+	assert_non_null(strstr(overview_state(h->server, &owner, text), ": over its quota"));
+	fake_store_answer(h->store, STORE_DEGRADED, first, 0, "the disk is full");
+	harness_turn(h);
+	assert_non_null(strstr(overview_state(h->server, &owner, text), "degraded: "));
+	fake_store_answer(h->store, STORE_RECOVERED, first, 0, NULL);
+	fake_store_answer(h->store, STORE_WITHIN_QUOTA, second, 0, NULL);
+	fake_store_answer(h->store, STORE_LET_GO, first, 0, NULL);
+	harness_turn(h);
+	assert_string_equal(overview_state(h->server, &owner, text), "ok");
+	fake_shim_done(&one);
+	fake_shim_done(&two);
+}
+
+TEST_CASE(a_worker_knows_what_it_serves_and_whether_it_was_watched)
+{
+	struct seat seat = {.owner = 1000, .since_realtime_ns = 50, .supervisor = 4711};
+	struct server server = {.seat = NULL};
+	char name[CONTAINER_NAME_BYTES];
+
+	assert_int_equal(worker_pid(&server), getpid());
+	assert_null(worker_container(&server, name));
+	server.seat = &seat;
+	assert_int_equal(worker_pid(&server), 4711);
+	assert_null(worker_container(&server, name)); /* a user's */
+	assert_true(worker_has_watched_since(&server, 50));
+	assert_false(worker_has_watched_since(&server, 49));
+	seat.was_refused = true;
+	assert_false(worker_has_watched_since(&server, 50));
 }
 
 /* Credentials are those of connect(): no other user is needed to ask what one would see. */

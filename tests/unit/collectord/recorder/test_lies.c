@@ -114,6 +114,95 @@ STORE_CASE(rubbish_inside_costs_only_itself)
 	assert_int_equal(account(h, "pending"), 0);
 }
 
+/* A log of definitions that holds something else, or is cut within a frame. */
+STORE_CASE(definitions_that_are_none_cost_what_is_behind_them)
+{
+	enum { ANOTHER_FRAME, NO_LENGTH, TOO_LONG, CUT, LIES };
+
+	harness_open_session(h, STORE_NEW);
+	for (uint8_t lie = 0; lie < LIES; lie++) {
+		struct hand_recorder *r = hand_recorder_new((uint8_t)(lie + 1));
+		struct frames f = {0};
+
+		harness_open_process(h, (uint8_t)(lie + 1), 0);
+		peer_add_bye(&f);
+		switch (lie) {
+		case ANOTHER_FRAME:
+			memcpy(r->define, f.bytes, f.count);
+			break;
+		case NO_LENGTH:
+			memset(r->define, 0, 4);
+			break;
+		case TOO_LONG:
+			memset(r->define, 0x7f, 4);
+			break;
+		case CUT:
+			r->header.define_bytes--;
+			break;
+		}
+		free(f.bytes);
+		/* A queue that the program has not used yet, in another place for each. */
+		r->queue[lie & 1].in_use = 0;
+		hand_recorder_slot(r, 0, SLOT_SUBMITTED, 5, 0);
+		r->slot[0].queue = !(lie & 1);
+		r->slot[0].submit_ns = lie ? UINT64_MAX : 0;
+		r->queue[!(lie & 1)].producer[RTL_Q_dispatched] = 6;
+		end_with(h, r, STORE_ENDED_KILLED);
+	}
+	assert_int_equal(loss(h, "corrupt_defines"), LIES);
+	assert_int_equal(outstanding(h), LIES);
+	assert_number(
+		h->path, "SELECT count(*) FROM rtl_outstanding WHERE submit_ns IS NOT NULL", 0);
+	assert_number(h->path, "SELECT count(DISTINCT queueId) FROM rtl_outstanding", 2);
+}
+
+STORE_CASE(cells_whose_length_is_not_that_of_their_frame_cost_their_records)
+{
+	struct hand_recorder *r = hand_recorder_new(1);
+
+	harness_open(h);
+	send_first(h);
+	for (uint64_t number = 2; number <= 5; number++) {
+		struct recorder_cell *cell = (struct recorder_cell *)r->cell[number % HAND_CELLS];
+
+		publish(r, number, 10 * (number - 1), 10);
+		cell->length = number == 2   ? 4 /* the prefix alone */
+			       : number == 3 ? UINT32_MAX
+			       : number == 4 ? cell->length + 1
+					     : cell->length;
+	}
+	r->queue[0].producer[RTL_Q_dispatched] = 50;
+	end_with(h, r, STORE_ENDED_KILLED);
+	assert_int_equal(rows(h), 20);
+	assert_int_equal(loss(h, "dropped_malformed"), 30);
+	assert_int_equal(account(h, "pending"), 0);
+}
+
+STORE_CASE(a_gpu_without_anchors_leaves_the_times_of_the_others)
+{
+	struct hand_recorder *r = hand_recorder_new(1);
+
+	harness_open(h);
+	r->header.anchors.count = 1;
+	publish(r, 1, 0, 10);
+	r->queue[0].producer[RTL_Q_dispatched] = 10;
+	end_with(h, r, STORE_ENDED_KILLED);
+	assert_int_equal(rows(h), 10);
+	assert_number(h->path, "SELECT count(*) FROM rocpd_op WHERE start IS NULL", 0);
+}
+
+STORE_CASE(a_recorder_that_was_never_ready_holds_nothing)
+{
+	struct hand_recorder *r = hand_recorder_new(1);
+
+	harness_open(h);
+	publish(r, 1, 0, 10);
+	r->header.ready = 0;
+	end_with(h, r, STORE_ENDED_KILLED);
+	assert_int_equal(rows(h), 0);
+	assert_number(h->path, "SELECT drained FROM rtl_process", 1);
+}
+
 STORE_CASE(a_memfd_cut_short_is_not_believed)
 {
 	int fd = memfd_create("short", MFD_CLOEXEC);

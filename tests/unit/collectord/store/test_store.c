@@ -185,6 +185,46 @@ STORE_CASE(nonsense_is_refused)
 	harness_check_books(h->path);
 }
 
+STORE_CASE(numbers_are_of_frames_with_records_alone)
+{
+	uint32_t kind = RTL_MARKER_END, zero = 0;
+	uint64_t one = 1;
+	Rtl__Markers markers = RTL__MARKERS__INIT;
+	Rtl__Anchors anchors = RTL__ANCHORS__INIT;
+	Rtl__ControlDone done = RTL__CONTROL_DONE__INIT;
+	Rtl__Frame unnumbered = RTL__FRAME__INIT, numbered = RTL__FRAME__INIT;
+	Rtl__Frame control = RTL__FRAME__INIT;
+	struct frames f = {0};
+
+	harness_open(h);
+	/* What the loop has taken already is no record. */
+	control.body_case = RTL__FRAME__BODY_CONTROL_DONE;
+	control.control_done = &done;
+	frames_add(&f, &control);
+	markers.has_n = true;
+	markers.n = markers.n_kind = markers.n_id = markers.n_parent = 1;
+	markers.n_tid = markers.n_time_ns = markers.n_text = 1;
+	markers.kind = &kind;
+	markers.id = markers.parent = markers.time_ns = &one;
+	markers.tid = markers.text = &zero;
+	unnumbered.body_case = RTL__FRAME__BODY_MARKERS;
+	unnumbered.markers = &markers;
+	frames_add(&f, &unnumbered);
+	harness_send(h, &f);
+	harness_wait(h, STORE_BAD_FRAME);
+	assert_string_equal(h->answer.text, "a frame's columns do not match");
+	assert_int_equal(store_process_reopen(h->process), 0);
+	harness_wait(h, STORE_PROCESS_OPENED);
+	numbered.has_number = true;
+	numbered.number = 1;
+	numbered.body_case = RTL__FRAME__BODY_ANCHORS;
+	numbered.anchors = &anchors;
+	frames_add(&f, &numbered);
+	harness_send(h, &f);
+	harness_wait(h, STORE_BAD_FRAME);
+	assert_string_equal(h->answer.text, "a number on no records");
+}
+
 STORE_CASE(a_column_too_short_is_refused)
 {
 	struct frames f = {0};

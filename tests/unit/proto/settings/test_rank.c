@@ -221,3 +221,17 @@ TEST_CASE(no_environment_is_no_launcher)
 	assert_null(info.launcher);
 	assert_false(info.rank.is_known);
 }
+
+TEST_CASE(the_first_process_of_a_node_is_the_one_of_local_rank_0_or_the_only_one)
+{
+	static const char *const first[] = {"RTL_RANK=4", "RTL_LOCAL_RANK=0", NULL};
+	static const char *const second[] = {"RTL_RANK=0", "RTL_LOCAL_RANK=1", NULL};
+	struct rank_info info;
+
+	rank_detect(NULL, &info);
+	assert_true(rank_is_first(&info));
+	rank_detect(first, &info);
+	assert_true(rank_is_first(&info));
+	rank_detect(second, &info);
+	assert_false(rank_is_first(&info));
+}

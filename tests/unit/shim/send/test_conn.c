@@ -18,6 +18,7 @@
 #include "shim/send/connection.h"
 #include "shim/send/connect.h"
 #include "shim/send/hello.h"
+#include "shim/base/log.h"
 #include "shim/record/strings.h"
 #include "tests/lib/test.h"
 #include "tests/shim/collector.h"
@@ -508,6 +509,158 @@ CASE(at_the_end_a_busy_collector_is_waited_for)
 	assert_true(has_shim_connected(f));
 	for (int i = 0; i < 2; i++)
 		close(waiting[i]);
+}
+
+/* Sends it as the collector to which the shim is connected. */
+static void send_control(struct fixture *f, uint64_t seq, bool record, uint64_t duration_ns)
+{
+	Rtl__Control control = RTL__CONTROL__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+
+	control.has_seq = seq != 0;
+	control.seq = seq;
+	control.has_record = true;
+	control.record = record;
+	control.has_duration_ns = duration_ns != 0;
+	control.duration_ns = duration_ns;
+	frame.body_case = RTL__FRAME__BODY_CONTROL;
+	frame.control = &control;
+	assert_int_equal(test_send(f->connection.fd, &frame), 0);
+}
+
+CASE(a_start_and_a_stop_are_answered_with_the_state)
+{
+	const struct test_process *process;
+
+	connect_to_collector(f);
+	process = f->collector.process[0];
+	TURNS_UNTIL(f, process->is_recording);
+	send_control(f, 5, false, 0);
+	TURNS_UNTIL(f, process->control_seq == 5);
+	assert_false(process->is_recording);
+	/* Also where the state changes for another reason. */
+	conn_settle(&f->conn, true);
+	conn_tell_state(&f->conn);
+	TURNS_UNTIL(f, !conn_is_busy(&f->conn));
+	send_control(f, 6, true, 1000000000000u);
+	TURNS_UNTIL(f, process->control_seq == 6);
+	assert_true(process->is_recording);
+	/* One without its number is no control. */
+	send_control(f, 0, true, 0);
+	conn_step(&f->conn, f->now_ns);
+	assert_int_equal(f->conn.state, CONN_AWAY);
+}
+
+/* Sends @frame as the answer of a collector to Hello. */
+static void answer_hello(struct fixture *f, const Rtl__Frame *frame)
+{
+	int fd;
+
+	collector_listen(f);
+	conn_step(&f->conn, f->now_ns);
+	fd = accept4(f->listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_int_equal(test_send(fd, frame), 0);
+	conn_step(&f->conn, f->now_ns);
+	assert_int_equal(f->conn.state, CONN_AWAY);
+	close(fd);
+}
+
+CASE(a_collector_of_another_protocol_counts_as_one_that_refuses)
+{
+	Rtl__Welcome welcome = RTL__WELCOME__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+
+	welcome.has_version = true;
+	welcome.version = 99;
+	frame.body_case = RTL__FRAME__BODY_WELCOME;
+	frame.welcome = &welcome;
+	answer_hello(f, &frame);
+	assert_true(f->conn.is_refused && f->conn.has_complained);
+	assert_true(f->conn.next_try_ns - f->now_ns >= RECONNECT_NS_MAX);
+}
+
+CASE(a_frame_that_is_not_for_a_shim_ends_the_connection)
+{
+	Rtl__SessionsReply reply = RTL__SESSIONS_REPLY__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+
+	frame.body_case = RTL__FRAME__BODY_SESSIONS_REPLY;
+	frame.sessions_reply = &reply;
+	answer_hello(f, &frame);
+	assert_true(f->conn.is_refused);
+}
+
+/* What the shim says of a collector that is not there: without queues, then with one. The recorder
+ * is not in a child, so stderr is a pipe for so long. */
+static void miss_collector(struct fixture *f, unsigned debug, bool is_quiet, char ret[512])
+{
+	int ends[2], own = dup(STDERR_FILENO);
+	ssize_t bytes;
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+	slog_init(debug);
+	f->recorder.header->queues_used = 0;
+	f->conn.has_complained = false;
+	f->conn.is_quiet = is_quiet;
+	conn_step(&f->conn, f->now_ns);
+	assert_int_equal(write(STDERR_FILENO, "queues;", 7), 7);
+	f->recorder.header->queues_used = 1;
+	conn_last_words(&f->conn);
+	conn_last_words(&f->conn);
+	slog_init(0);
+	assert_int_equal(dup2(own, STDERR_FILENO), STDERR_FILENO);
+	close(own);
+	close(ends[1]);
+	bytes = read(ends[0], ret, 511);
+	close(ends[0]);
+	ret[bytes > 0 ? bytes : 0] = '\0';
+}
+
+CASE(a_collector_that_is_missing_is_named_once_when_records_would_be_lost)
+{
+	char found[512], text[256];
+
+	miss_collector(f, 1, false, found);
+	snprintf(text, sizeof(text),
+		"queues;rtl: no collector at %s: No such file or directory; nothing is stored "
+		"unless one comes\n",
+		f->path);
+	assert_string_equal(found, text);
+	/* Another process of its job says so. */
+	miss_collector(f, 0, true, found);
+	assert_string_equal(found, "queues;");
+	miss_collector(f, 1, true, found);
+	snprintf(text, sizeof(text), "queues;rtl: no collector at %s: No such file or directory\n",
+		f->path);
+	assert_string_equal(found, text);
+}
+
+CASE(a_process_that_cannot_be_recorded_tells_a_collector_that_listens)
+{
+	static const uint8_t hello[] = {1, 2, 3, 4};
+	uint8_t found[8];
+	int fd;
+
+	dial_tell(f->path, hello, sizeof(hello));
+	collector_listen(f);
+	dial_tell(f->path, hello, sizeof(hello));
+	fd = accept4(f->listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(read(fd, found, sizeof(found)), sizeof(hello));
+	assert_memory_equal(found, hello, sizeof(hello));
+	close(fd);
+}
+
+TEST_CASE(without_rtl_socket_the_service_is_dialled)
+{
+	char path[DIAL_PATHS_MAX][LABEL_BYTES_MAX] = {0};
+
+	assert_int_equal(dial_paths("/s", path), 1);
+	assert_string_equal(path[0], "/s");
+	assert_int_equal(dial_paths("", path), 2);
+	assert_string_equal(path[0], "/run/rtl.sock");
+	assert_string_equal(path[1], "/run/rtl/rtl.sock");
 }
 
 CASE(says_bye_after_the_last_frame)

@@ -145,7 +145,13 @@ static size_t divide(struct work *work, struct meetings *meetings)
 
 	disconnect(work);
 	meetings->group.cuts[0] = group->cuts[0];
-	for (size_t i = 0; i < group->windows; i++) {
+	/* The step that warms up stays alone: the steps after it count. */
+	if (!group->is_warm) {
+		meetings->first = 1;
+		close_window(work, meetings, 1, false);
+		from = 1;
+	}
+	for (size_t i = from; i < group->windows; i++) {
 		bool is_empty = waiting_is_empty(group, i);
 
 		if (is_empty && from < i) {

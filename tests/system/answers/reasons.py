@@ -335,9 +335,6 @@ FAULTS = [
     # Receives are posted long before: they do not wait while others transfer.
     ("a slow rank of a stage", 8, pipeline(has_streams=True, width=2), slow(4, 1.4), [4], "compute", {}),
     ("two slow GPUs", 8, data_parallel(), lambda job: (slow(2, 1.2)(job), slow(6, 1.19)(job)), [2, 6], "compute", {}),
-    # Each step ends with the kernel by which steps are told: the first of them is over before the first such kernel.
-    ("a GPU that slows down, without steps", 16, (sharded(late_in_the_run, 10, 8), sharded(steps=10, layers=8)), None,
-     [3], "compute", {"steps": False}),
     ("a GPU that slows down", 8, data_parallel(steps=20), slow(1, 1.3, 80 * MS), [1], "compute", {}),
     ("a late host, data parallel", 8, (data_parallel(late(4, 3 * MS)), data_parallel()), None, [4], "host", {}),
     ("a late host, sharded", 8, (sharded(late(4, 5 * MS)), sharded()), None, [4], "host", {}),
@@ -354,6 +351,9 @@ FAULTS = [
     ("two slow GPUs, without steps", 8, sharded(steps=6), lambda job: (slow(1, 1.4)(job), slow(6, 1.39)(job)), [1, 6],
      "compute", {"steps": False}),
 ]
+# Each step ends with the kernel by which steps are told: the first one is over before the first such kernel.
+ENDS = [("a GPU that slows down, without steps", 16, (sharded(late_in_the_run, 10, 8), sharded(steps=10, layers=8)), None,
+         [3], "compute", {"steps": False})]
 MANY = [
     ("a slow GPU, 64 ranks", 64, tensor_in_data_parallel(), slow(21, 1.2), [21], "compute", {}),
     ("a late host, 64 ranks", 64, (tensor_in_data_parallel(late(33, 6 * MS)), tensor_in_data_parallel()), None, [33],
@@ -832,7 +832,7 @@ def main():
             for name, ranks, program, settings in HEALTHY:
                 reason = ask(rtl, Job(ranks, seed=seed, **settings).run(program), folder)
                 assert reason["rank"] is None and not reason["straggler"], (name, seed, reason)
-            for fault in FAULTS + (MANY if is_long else []):
+            for fault in FAULTS + ENDS + (MANY if is_long else []):
                 check_fault(rtl, folder, fault, seed)
             for name, ranks, program, rank, words in EVENTS:
                 reason = ask(rtl, Job(ranks, seed=seed).run(program), folder)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/base/wrapping.h"
 #include "proto/base/cleanup.h"
 
 int straggler_compare_order(const void *a, const void *b)
@@ -275,6 +276,30 @@ static int add_waits_between(struct search *s, const int64_t *gains, struct stra
 	return 0;
 }
 
+/*
+ * Bounds the gain by how long all others wait for @straggler's ranks in each operation: where these
+ * come no later than the others each begins as much earlier than the one before at most. All ranks
+ * but the last wait in each operation for kernels that took longer by chance, and do so whichever
+ * rank is mended. Faster transfers would end operations earlier, too, which bounds nothing.
+ */
+static int bound_by_operations(const struct search *s, struct straggler *straggler)
+{
+	CLEANUP(free_p) int64_t *waits = NULL;
+	int64_t sum = 0;
+
+	if (!s->waiting || !s->waiting->collectives || straggler->cause == STRAGGLER_TRANSFER)
+		return 0;
+	waits = calloc(s->group->windows + 1, sizeof(*waits));
+	if (!waits || waiting_for(s->waiting, s->steps, s->group, straggler->lanes,
+			      straggler->count, waits))
+		return -ENOMEM;
+	for (size_t w = 0; w < s->group->windows; w++)
+		sum = wrap_plus(sum, is_counted(s, w) ? waits[w] : 0);
+	if (straggler->gain_ns > sum)
+		straggler->gain_ns = sum;
+	return 0;
+}
+
 /* Returns what a lane does in a window other than to communicate. */
 static int64_t work_in(const struct search *s, uint32_t lane, size_t window)
 {
@@ -339,19 +364,19 @@ int straggler_price(struct search *s, struct straggler *straggler)
 		gain += more > 0 ? more : 0;
 		common += common_idle(s, w) < gain ? common_idle(s, w) : gain;
 	}
+	if (straggler->windows && compare_with_reference(s, straggler, gains))
+		return -ENOMEM;
 	if (exposed > 0)
 		straggler->gain_ns += exposed;
 	if (straggler->gain_ns > bound)
 		straggler->gain_ns = bound;
 	straggler->is_about = pairs * 10 > straggler->gain_ns;
-	if (add_waits_between(s, gains, straggler))
+	if (add_waits_between(s, gains, straggler) || bound_by_operations(s, straggler))
 		return -ENOMEM;
 	straggler->is_at_most = common * 10 > straggler->gain_ns;
 	straggler->is_in_slack =
 		common * 2 >= straggler->gain_ns ||
 		(straggler->gain_ns - common) * 100 < s->wall_ns * STRAGGLER_CERTAIN_PCT;
-	if (straggler->windows && compare_with_reference(s, straggler, gains))
-		return -ENOMEM;
 	if (straggler->windows && s->prices_before && s->wall_ns > 0)
 		before_ns = price_before(s, straggler);
 	straggler->cost_pct = s->wall_ns > 0 ? 100.0 * (double)straggler->gain_ns /

@@ -153,3 +153,10 @@ void meetings_done(struct meetings *meetings);
  */
 int waiting_between(const struct waiting *waiting, const struct waiting_group *group,
 	const struct waiting_group *windows, const uint32_t *lanes, size_t count, double *ret);
+/*
+ * Computes how long all other ranks wait for the last of @count lanes of @group, in each of
+ * @windows' windows: in each operation from when the last other one comes until they come. Returns
+ * 0 or -ENOMEM.
+ */
+int waiting_for(const struct waiting *waiting, const struct waiting_group *group,
+	const struct waiting_group *windows, const uint32_t *lanes, size_t count, int64_t *ret);

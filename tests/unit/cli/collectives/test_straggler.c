@@ -453,6 +453,7 @@ static void meet(struct meeting_scene *m, size_t often)
 		.operations = m->operations, .launches = m->launches, .by_operation = m->launched};
 	for (uint32_t i = 0; i < RANKS; i++) {
 		m->launches[i].lane = m->launched[i] = m->places[i] = i;
+		m->launches[i].start = i == 3 ? 25 * MS : 0;
 		m->groups[i] = 0;
 	}
 	for (size_t i = often; i <= WINDOWS; i += often)
@@ -566,6 +567,27 @@ TEST_CASE(a_rank_costs_no_more_than_the_others_wait_beside_their_computation_too
 	assert_true(find(&s));
 	assert_true(fabs(s.found.steady.cost_pct - 8) < 1e-9);
 	end(&s);
+}
+
+TEST_CASE(a_rank_costs_no_more_than_all_others_wait_for_it_in_operations)
+{
+	struct meeting_scene m;
+
+	begin(&m.s);
+	m.c.operation_count = 0;
+	meet(&m, 1);
+	for (size_t i = 0; i < WINDOWS; i++)
+		does(&m.s, 3, i, SWEEP_COMPUTE, 8 * MS);
+	assert_true(find(&m.s));
+	assert_true(fabs(m.s.found.steady.cost_pct - 8) < 1e-9);
+	/* Another rank comes to each by chance, 6 ms before it. */
+	m.launches[5].start = 19 * MS;
+	assert_true(find(&m.s));
+	assert_true(fabs(m.s.found.steady.cost_pct - 6) < 1e-9);
+	/* Ranks that come no later are not waited for. */
+	m.launches[5].start = 25 * MS;
+	assert_false(find(&m.s));
+	end(&m.s);
 }
 
 TEST_CASE(a_step_in_which_hosts_that_are_ahead_wait_is_no_event)

@@ -145,7 +145,13 @@ static size_t divide(struct work *work, struct meetings *meetings)
 
 	disconnect(work);
 	meetings->group.cuts[0] = group->cuts[0];
-	for (size_t i = 0; i < group->windows; i++) {
+	/* The step that warms up stays alone: the steps after it count. */
+	if (!group->is_warm) {
+		meetings->first = 1;
+		close_window(work, meetings, 1, false);
+		from = 1;
+	}
+	for (size_t i = from; i < group->windows; i++) {
 		bool is_empty = waiting_is_empty(group, i);
 
 		if (is_empty && from < i) {
@@ -259,5 +265,35 @@ int waiting_between(const struct waiting *waiting, const struct waiting_group *g
 	}
 	for (size_t i = 0; i < count * windows->windows; i++)
 		ret[i] = all[i] > 0 ? ret[i] / all[i] : 0;
+	return 0;
+}
+
+int waiting_for(const struct waiting *waiting, const struct waiting_group *group,
+	const struct waiting_group *windows, const uint32_t *lanes, size_t count, int64_t *ret)
+{
+	const struct collectives *c = waiting->collectives;
+	CLEANUP(free_p) bool *is_own = calloc(group->lane_count + 1, sizeof(*is_own));
+
+	if (!is_own)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		is_own[lanes[i]] = true;
+	for (size_t i = 0; i < c->operation_count; i++) {
+		const struct collectives_operation *o = c->operations + i;
+		size_t window = window_in(waiting, group, windows, o);
+		int64_t others = INT64_MIN, own = INT64_MIN;
+
+		if (window == windows->windows)
+			continue;
+		for (uint32_t k = 0; k < o->launches; k++) {
+			const struct collectives_launch *launch = launch_of(c, o, k);
+			int64_t *last =
+				is_own[waiting->place_of_lane[launch->lane]] ? &own : &others;
+
+			*last = launch->start > *last ? launch->start : *last;
+		}
+		if (others != INT64_MIN && own > others)
+			ret[window] = wrap_plus(ret[window], wrap_minus(own, others));
+	}
 	return 0;
 }

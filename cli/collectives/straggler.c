@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/base/wrapping.h"
+#include "cli/collectives/straggler_search.h"
 #include "proto/base/cleanup.h"
 
 const char *straggler_cause_name(enum straggler_cause cause)
@@ -34,29 +34,6 @@ void stragglers_done(struct stragglers *stragglers)
 
 /* ---- one group ---- */
 
-struct order {
-	int64_t wait;
-	uint32_t lane;
-};
-
-/* What is found in one group. */
-struct search {
-	const struct waiting_group *group;
-	const struct waiting *waiting;
-	const struct waiting_group *steps; /* whose windows were joined to these; or the same */
-	const struct meetings *meetings;   /* that join its windows; NULL: none do */
-	bool *is_event; /* one per window; of joined windows also those that are not whole */
-	size_t first;	/* first window that counts; those before it are warm-up */
-	int64_t wall_ns;
-	struct order *order; /* of one window, the shortest wait first */
-	/* By lane: the gain if it alone became faster, and the sum of the squares of that gain over
-	 * the windows; the gain if it and the lanes that are equally late became faster. */
-	double *alone, *alone_squares, *together;
-	double together_sum, together_squares;
-	int64_t median_ns;
-	int64_t *typical_ns; /* of each window: the median of its kind */
-};
-
 static void search_done(struct search *search)
 {
 	free(search->typical_ns);
@@ -65,15 +42,6 @@ static void search_done(struct search *search)
 	free(search->alone);
 	free(search->alone_squares);
 	free(search->together);
-}
-
-static int compare_order(const void *a, const void *b)
-{
-	const struct order *x = a, *y = b;
-
-	if (x->wait != y->wait)
-		return x->wait < y->wait ? -1 : 1;
-	return (x->lane > y->lane) - (x->lane < y->lane);
 }
 
 static int compare_times(const void *a, const void *b)
@@ -88,20 +56,6 @@ static int compare_lanes(const void *a, const void *b)
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
 	return (x > y) - (x < y);
-}
-
-static int64_t length_of(const struct waiting_group *group, size_t window)
-{
-	return group->cuts[window + 1] - group->cuts[window];
-}
-
-static void sort_window(struct search *s, size_t window)
-{
-	const struct waiting_group *group = s->group;
-
-	for (uint32_t i = 0; i < group->lane_count; i++)
-		s->order[i] = (struct order){waiting_total_ns(waiting_cell(group, i, window)), i};
-	qsort(s->order, group->lane_count, sizeof(*s->order), compare_order);
 }
 
 /* Returns the number of lanes below the largest gap between the waits, at most half of all. They
@@ -119,19 +73,6 @@ static size_t late_together(const struct search *s)
 	return most;
 }
 
-static bool has_lane(const struct straggler *straggler, uint32_t lane)
-{
-	for (size_t i = 0; i < straggler->count; i++)
-		if (straggler->lanes[i] == lane)
-			return true;
-	return false;
-}
-
-static bool is_counted(const struct search *s, size_t window)
-{
-	return window >= s->first && !s->is_event[window] && !waiting_is_empty(s->group, window);
-}
-
 /* Returns true if the window counts and is not so short that it says nothing of the others, as what
  * remains after the last operation of all. */
 static bool is_compared(const struct search *s, size_t window)
@@ -144,7 +85,7 @@ static void add_window(struct search *s, size_t window)
 	size_t together;
 	double alone, gain;
 
-	sort_window(s, window);
+	straggler_sort_window(s, window);
 	together = late_together(s);
 	alone = (double)(s->order[1].wait - s->order[0].wait);
 	gain = (double)(s->order[together].wait - s->order[0].wait);
@@ -305,6 +246,30 @@ static bool is_long_joined(const struct search *s, size_t window, int64_t median
 		       length_of(s->group, window) - s->typical_ns[window];
 }
 
+/* Returns true if the window is long because the others wait for one rank in it, which is not
+ * warming up. */
+static bool is_pause(const struct search *s, size_t window)
+{
+	const struct waiting_group *group = s->group;
+	int64_t beyond = length_of(group, window) - s->typical_ns[window];
+	int64_t least = INT64_MAX, second = INT64_MAX;
+
+	if (window < s->first || group->lane_count < 2 ||
+		length_of(group, window) < s->typical_ns[window] * STRAGGLER_PAUSE_TIMES)
+		return false;
+	for (size_t i = 0; i < group->lane_count; i++) {
+		int64_t wait = waiting_total_ns(waiting_cell(group, i, window));
+
+		if (wait < least) {
+			second = least;
+			least = wait;
+		} else if (wait < second) {
+			second = wait;
+		}
+	}
+	return (double)(second - least) * 100 >= (double)beyond * STRAGGLER_PAUSE_PCT;
+}
+
 static void find_events(struct search *s, int64_t joined_ns, struct straggler_event *ret)
 {
 	const struct waiting_group *group = s->group;
@@ -317,8 +282,8 @@ static void find_events(struct search *s, int64_t joined_ns, struct straggler_ev
 	for (size_t i = first; i < group->windows; i++) {
 		int64_t length = length_of(group, i), median = s->typical_ns[i];
 
-		if (length < median * STRAGGLER_EVENT_TIMES || waiting_is_empty(group, i) ||
-			!is_long_joined(s, i, joined_ns))
+		if ((length < median * STRAGGLER_EVENT_TIMES && !is_pause(s, i)) ||
+			waiting_is_empty(group, i) || !is_long_joined(s, i, joined_ns))
 			continue;
 		/* A window that costs little is noise of short windows. */
 		if ((double)(length - median) * 100 < (double)whole * STRAGGLER_EVENT_PCT / 4)
@@ -344,30 +309,6 @@ static void find_events(struct search *s, int64_t joined_ns, struct straggler_ev
 		*ret = event;
 }
 
-/* Adds by how much each part of a cell exceeds that of the cell it is compared with. */
-static void take_parts(const struct waiting_cell *own, const struct waiting_cell *other,
-	int64_t part_ns[STRAGGLER_CAUSES])
-{
-	part_ns[STRAGGLER_COMPUTE] += own->class_ns[SWEEP_COMPUTE] - other->class_ns[SWEEP_COMPUTE];
-	part_ns[STRAGGLER_COPY] += own->class_ns[SWEEP_COPY] - other->class_ns[SWEEP_COPY];
-	part_ns[STRAGGLER_TRANSFER] += waiting_transfer_ns(own) - waiting_transfer_ns(other);
-	part_ns[STRAGGLER_HOST] += own->class_ns[SWEEP_HOST] - other->class_ns[SWEEP_HOST];
-	part_ns[STRAGGLER_HELD] += own->class_ns[SWEEP_WAIT] - other->class_ns[SWEEP_WAIT];
-	part_ns[STRAGGLER_IDLE] += own->class_ns[SWEEP_UNKNOWN] - other->class_ns[SWEEP_UNKNOWN];
-}
-
-static enum straggler_cause main_cause(const int64_t part_ns[STRAGGLER_CAUSES], int64_t whole)
-{
-	int most = 0;
-
-	for (int i = 1; i < STRAGGLER_CAUSES; i++)
-		if (part_ns[i] > part_ns[most])
-			most = i;
-	return (double)part_ns[most] * 100 >= (double)whole * STRAGGLER_CAUSE_PCT
-		       ? (enum straggler_cause)most
-		       : STRAGGLER_SEVERAL;
-}
-
 /* Finds the rank that the others wait for in the longest window, if that makes it long; else
  * explains it by what all ranks do in it. */
 static void explain_event(struct search *s, struct straggler_event *event)
@@ -376,263 +317,22 @@ static void explain_event(struct search *s, struct straggler_event *event)
 	int64_t beyond = event->longest_ns - event->median_ns, part_ns[STRAGGLER_CAUSES] = {0};
 	struct waiting_cell none = {0};
 
-	sort_window(s, event->longest);
+	straggler_sort_window(s, event->longest);
 	event->lane = group->lane_count > 1 ? COLLECTIVES_NONE : 0;
 	if (group->lane_count > 1 && (s->order[1].wait - s->order[0].wait) * 2 >= beyond) {
 		event->lane = s->order[0].lane;
-		take_parts(waiting_cell(group, event->lane, event->longest),
+		straggler_take_parts(waiting_cell(group, event->lane, event->longest),
 			waiting_cell(group, s->order[group->lane_count / 2].lane, event->longest),
 			part_ns);
-		event->cause = main_cause(part_ns, beyond);
+		event->cause = straggler_main_cause(part_ns, beyond);
 		return;
 	}
 	for (size_t i = 0; i < group->lane_count; i++)
-		take_parts(waiting_cell(group, i, event->longest), &none, part_ns);
-	event->cause = main_cause(part_ns, beyond * (int64_t)group->lane_count);
+		straggler_take_parts(waiting_cell(group, i, event->longest), &none, part_ns);
+	event->cause = straggler_main_cause(part_ns, beyond * (int64_t)group->lane_count);
 }
 
 /* ---- the straggler ---- */
-
-/*
- * Returns what @straggler's lanes cost in a window, 0 if the others wait for another lane.
- * *@ret_exposed is the transfer time that the next lane could have hidden behind its computation if
- * it had not run out of that while waiting; *@ret_pair_wait is the part of its wait that is for a
- * partner.
- */
-static int64_t gain_in(struct search *s, const struct straggler *straggler, size_t window,
-	int64_t *ret_exposed, int64_t *ret_pair_wait)
-{
-	const struct waiting_group *group = s->group;
-	size_t k = 0;
-
-	sort_window(s, window);
-	while (k < group->lane_count && has_lane(straggler, s->order[k].lane))
-		k++;
-	if (!k || k == group->lane_count)
-		return 0;
-	*ret_exposed = waiting_transfer_ns(waiting_cell(group, s->order[k].lane, window)) -
-		       waiting_transfer_ns(waiting_cell(group, s->order[0].lane, window));
-	*ret_pair_wait = waiting_cell(group, s->order[k].lane, window)->pair_wait_ns;
-	return s->order[k].wait - s->order[0].wait;
-}
-
-/* Returns the time during which all GPUs of the group idle for their hosts, at least. */
-static int64_t common_idle(const struct search *s, size_t window)
-{
-	int64_t least = INT64_MAX;
-
-	for (size_t i = 0; i < s->group->lane_count; i++) {
-		int64_t idle = waiting_cell(s->group, i, window)->class_ns[SWEEP_HOST];
-
-		if (idle < least)
-			least = idle;
-	}
-	return least;
-}
-
-/* What one of several stragglers does beyond the reference: in all windows that cost something, or
- * if they are late by turns, in those in which it is the one that the others wait for. */
-struct share {
-	int64_t part_ns[STRAGGLER_CAUSES], waiting_ns;
-};
-
-/* Returns true if one of several stragglers, with a quarter of the difference or more, has another
- * cause than all together. */
-static bool has_other_cause(const struct straggler *straggler, const struct share *shares)
-{
-	for (size_t i = 0; i < straggler->count; i++)
-		if (shares[i].waiting_ns * 4 >= straggler->waiting_ns &&
-			straggler->causes[i] != straggler->cause)
-			return true;
-	return false;
-}
-
-/* Compares the straggler with the median of the other ranks by total wait, over the windows that
- * cost something. */
-static int compare_with_reference(
-	struct search *s, struct straggler *straggler, const int64_t *gains)
-{
-	const struct waiting_group *group = s->group;
-	CLEANUP(free_p) struct share *shares = calloc(straggler->count, sizeof(*shares));
-	size_t others = 0;
-
-	free(straggler->causes);
-	straggler->causes = calloc(straggler->count, sizeof(*straggler->causes));
-	if (!shares || !straggler->causes)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < group->lane_count; i++) {
-		int64_t wait = 0;
-
-		if (has_lane(straggler, i))
-			continue;
-		for (size_t w = 0; w < group->windows; w++)
-			if (gains[w])
-				wait += waiting_total_ns(waiting_cell(group, i, w));
-		s->order[others++] = (struct order){wait, i};
-	}
-	qsort(s->order, others, sizeof(*s->order), compare_order);
-	straggler->reference = s->order[(others - 1) / 2].lane;
-	for (size_t w = 0; w < group->windows; w++) {
-		const struct waiting_cell *a, *b;
-		size_t own = 0;
-
-		if (!gains[w])
-			continue;
-		/* Of several ranks, takes the one that the others wait for in this window. */
-		for (size_t i = 1; i < straggler->count; i++)
-			if (waiting_total_ns(waiting_cell(group, straggler->lanes[i], w)) <
-				waiting_total_ns(waiting_cell(group, straggler->lanes[own], w)))
-				own = i;
-		a = waiting_cell(group, straggler->lanes[own], w);
-		b = waiting_cell(group, straggler->reference, w);
-		take_parts(a, b, straggler->part_ns);
-		straggler->waiting_ns += waiting_total_ns(b) - waiting_total_ns(a);
-		for (size_t i = 0; i < straggler->count; i++) {
-			const struct waiting_cell *one =
-				waiting_cell(group, straggler->lanes[i], w);
-
-			if (i != own && straggler->is_in_turn)
-				continue;
-			take_parts(one, b, shares[i].part_ns);
-			shares[i].waiting_ns += waiting_total_ns(b) - waiting_total_ns(one);
-		}
-		straggler->compute_ns += a->class_ns[SWEEP_COMPUTE];
-		straggler->reference_compute_ns += b->class_ns[SWEEP_COMPUTE];
-	}
-	straggler->cause = main_cause(straggler->part_ns, straggler->waiting_ns);
-	for (size_t i = 0; i < straggler->count; i++)
-		straggler->causes[i] = main_cause(shares[i].part_ns, shares[i].waiting_ns);
-	if (has_other_cause(straggler, shares))
-		straggler->cause = STRAGGLER_SEVERAL;
-	return 0;
-}
-
-/* Sets the spans from what the straggler costs in each window. */
-static int find_spans(const struct search *s, const int64_t *gains, struct straggler *straggler)
-{
-	const struct waiting_group *group = s->group;
-	double sum = 0, squares = 0;
-
-	free(straggler->spans);
-	straggler->span_count = 0;
-	straggler->spans = calloc(group->windows + 1, sizeof(*straggler->spans));
-	if (!straggler->spans)
-		return -ENOMEM;
-	for (size_t w = 0; w < group->windows; w++) {
-		sum += (double)gains[w];
-		squares += (double)gains[w] * (double)gains[w];
-	}
-	for (size_t w = 0; w < group->windows; w++) {
-		struct straggler_span *last = straggler->spans + straggler->span_count;
-
-		if (gains[w] <= 0 || (double)gains[w] * sum * 4 < squares)
-			continue;
-		if (straggler->span_count && last[-1].to_ns == group->cuts[w])
-			last[-1].to_ns = group->cuts[w + 1];
-		else
-			straggler->spans[straggler->span_count++] =
-				(struct straggler_span){group->cuts[w], group->cuts[w + 1]};
-	}
-	return 0;
-}
-
-/* Leaves out what lies before @from_ns, unless that is all. */
-static void cut_spans(struct straggler *straggler, int64_t from_ns)
-{
-	size_t first = 0, count = straggler->span_count;
-
-	while (first < count && straggler->spans[first].to_ns <= from_ns)
-		first++;
-	if (first == count)
-		return;
-	memmove(straggler->spans, straggler->spans + first,
-		(count - first) * sizeof(*straggler->spans));
-	straggler->span_count = count - first;
-	if (straggler->spans[0].from_ns < from_ns)
-		straggler->spans[0].from_ns = from_ns;
-}
-
-/*
- * Ranks that are late one after the other within a window wait for each other as all others do, and
- * where all of them are mended none waits for them. Adds the least of what one of them waits for
- * the others, unless that is little: then it is what their lateness differs by.
- */
-static int add_waits_between(struct search *s, const int64_t *gains, struct straggler *straggler)
-{
-	size_t windows = s->group->windows, count = straggler->count;
-	CLEANUP(free_p) double *shares = NULL;
-	double sum = 0;
-
-	if (count < 2 || count > STRAGGLER_SERIAL_MAX || straggler->is_in_turn ||
-		straggler->is_about || !s->waiting || !s->waiting->collectives)
-		return 0;
-	shares = calloc(count * windows + 1, sizeof(*shares));
-	if (!shares ||
-		waiting_between(s->waiting, s->steps, s->group, straggler->lanes, count, shares))
-		return -ENOMEM;
-	for (size_t w = 0; w < windows; w++) {
-		double least = INFINITY;
-
-		for (size_t i = 0; i < count && gains[w]; i++) {
-			double wait =
-				shares[i * windows + w] *
-				(double)waiting_cell(s->group, straggler->lanes[i], w)->wait_ns;
-
-			least = wait < least ? wait : least;
-		}
-		sum += gains[w] ? least : 0;
-	}
-	if (sum * 5 >= (double)straggler->gain_ns)
-		straggler->gain_ns += (int64_t)sum;
-	return 0;
-}
-
-static int price(struct search *s, struct straggler *straggler)
-{
-	CLEANUP(free_p) int64_t *gains = calloc(s->group->windows + 1, sizeof(*gains));
-	int64_t common = 0, exposed = 0, pairs = 0;
-
-	if (!gains)
-		return -ENOMEM;
-	straggler->group = s->group;
-	for (size_t w = 0; w < s->group->windows; w++) {
-		int64_t more = 0, pair_wait = 0;
-		int64_t gain = is_counted(s, w) ? gain_in(s, straggler, w, &more, &pair_wait) : 0;
-		uint8_t kind = s->group->kinds ? s->group->kinds[w] : 0;
-
-		if (is_counted(s, w))
-			straggler->kind_wall_ns[kind] += length_of(s->group, w);
-		if (gain <= 0)
-			continue;
-		gains[w] = gain;
-		straggler->windows++;
-		straggler->gain_ns += gain;
-		straggler->kind_gain_ns[kind] += gain;
-		exposed += more;
-		pairs += pair_wait < gain ? pair_wait : gain;
-		gain += more > 0 ? more : 0;
-		common += common_idle(s, w) < gain ? common_idle(s, w) : gain;
-	}
-	if (exposed > 0)
-		straggler->gain_ns += exposed;
-	straggler->is_about = pairs * 10 > straggler->gain_ns;
-	if (add_waits_between(s, gains, straggler))
-		return -ENOMEM;
-	straggler->cost_pct =
-		s->wall_ns > 0 ? 100.0 * (double)straggler->gain_ns / (double)s->wall_ns : 0;
-	straggler->is_at_most = common * 10 > straggler->gain_ns;
-	straggler->is_in_slack =
-		common * 2 >= straggler->gain_ns ||
-		(straggler->gain_ns - common) * 100 < s->wall_ns * STRAGGLER_CERTAIN_PCT;
-	if (straggler->windows && compare_with_reference(s, straggler, gains))
-		return -ENOMEM;
-	/* A pipeline stage that idles may do so in its own bubble, which costs nothing. */
-	straggler->is_in_slack |=
-		straggler->is_about &&
-		(straggler->cause == STRAGGLER_HOST || straggler->cause == STRAGGLER_HELD ||
-			straggler->cause == STRAGGLER_IDLE);
-	return find_spans(s, gains, straggler);
-}
 
 /*
  * Returns true if the ranks stand out beyond chance. Equal slices of time are not equal pieces of
@@ -660,7 +360,7 @@ static void choose_alone(struct search *s, double least, struct straggler *ret)
 		squares += s->alone_squares[i];
 		s->order[i] = (struct order){-(int64_t)s->alone[i], (uint32_t)i};
 	}
-	qsort(s->order, n, sizeof(*s->order), compare_order);
+	qsort(s->order, n, sizeof(*s->order), straggler_compare_order);
 	for (size_t k = 1; k <= n / 2; k++) {
 		uint32_t lane = s->order[k - 1].lane;
 		bool is_more = k < n && s->alone[s->order[k].lane] >= least;
@@ -707,7 +407,7 @@ static double most_of(const double *gains, size_t count)
 static int price_together(struct search *s, double most, struct straggler *ret)
 {
 	choose_together(s, most * 0.75, ret);
-	return ret->count ? price(s, ret) : 0;
+	return ret->count ? straggler_price(s, ret) : 0;
 }
 
 /*
@@ -747,7 +447,7 @@ static int find_steady(
 		return -ENOMEM;
 	if (most >= least / 2) {
 		choose_alone(s, most / 2 > least / 2 ? most / 2 : least / 2, &found);
-		r = found.count ? price(s, &found) : 0;
+		r = found.count ? straggler_price(s, &found) : 0;
 	}
 	if (!r && together >= least)
 		r = price_together(s, together, &both);
@@ -835,7 +535,11 @@ static int choose_windows(struct search *s, struct straggler_event *event)
 		return -ENOMEM;
 	if (!group->windows)
 		return 0;
-	s->first = group->windows >= 3;
+	s->first = group->windows >= 3 && !group->is_warm;
+	if (group->windows >= 4 && group->met_windows > s->first) {
+		s->first = group->met_windows;
+		s->prices_before = true;
+	}
 	if (s->meetings) {
 		joined.group = &s->meetings->group;
 		r = choose_windows(&joined, NULL);
@@ -878,6 +582,8 @@ static int find_in_joined(struct search *s, struct stragglers *ret, size_t *role
 		r = choose_windows(&joined, NULL);
 	if (r)
 		return r;
+	joined.first = m->first + 1;
+	joined.prices_before = true;
 	for (size_t i = 0; i < s->group->windows; i++)
 		joined.is_event[m->joined[i]] |= s->is_event[i] || !m->is_whole[m->joined[i]];
 	r = find_in_windows(&joined, ret, roles);
@@ -926,7 +632,7 @@ static int search_group(const struct waiting *waiting, const struct waiting_grou
 		find_change(&s, &ret->change);
 	/* The cost is counted from the change on. */
 	if (!r && ret->steady.group == group && ret->change.group)
-		cut_spans(&ret->steady, group->cuts[ret->change.window]);
+		straggler_cut_spans(&ret->steady, group->cuts[ret->change.window]);
 	return r;
 }
 

@@ -17,6 +17,10 @@
  * many percent of the time, are events, which are reported apart from steady stragglers. */
 #define STRAGGLER_EVENT_TIMES 5
 #define STRAGGLER_EVENT_PCT   5
+/* So are those that are so many times as long for one rank: the others wait for it in so many
+ * percent, at least, of what is beyond the median. */
+#define STRAGGLER_PAUSE_TIMES 2
+#define STRAGGLER_PAUSE_PCT   75
 /* A part of the difference is the cause if it makes up so many percent; otherwise there are several
  * causes. */
 #define STRAGGLER_CAUSE_PCT   50

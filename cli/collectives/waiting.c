@@ -11,18 +11,26 @@
 #include "proto/base/cleanup.h"
 #include "proto/names/collectives.h"
 
-/* A time during which a lane waits in an operation. */
+enum interval_kind {
+	INTERVAL_WAIT,
+	INTERVAL_TRANSFER, /* all sides are there */
+	INTERVAL_PAIR_WAIT,
+};
+
+/* A time during which a lane waits in an operation, or takes part in its transfer. */
 struct interval {
 	int64_t start, end;
-	bool is_pair;
+	enum interval_kind kind;
 };
 
 struct intervals {
 	struct interval *at;
 	size_t count, capacity;
-	size_t next;   /* first interval that ends after the last reported time */
-	size_t window; /* first window that ends after the last reported time */
-	int64_t shift; /* offset of the clock of the lane's node */
+	bool has_pairs; /* it sends or receives */
+	size_t next;	/* first interval that ends after the last reported time */
+	size_t window;	/* first window that ends after the last reported time */
+	int64_t shift;	/* offset of the clock of the lane's node */
+	int64_t end;	/* of all work */
 };
 
 struct work {
@@ -65,6 +73,8 @@ void waiting_add(struct waiting_cell *to, const struct waiting_cell *from)
 		to->class_ns[i] = wrap_plus(to->class_ns[i], from->class_ns[i]);
 	to->wait_ns = wrap_plus(to->wait_ns, from->wait_ns);
 	to->pair_wait_ns = wrap_plus(to->pair_wait_ns, from->pair_wait_ns);
+	to->hidden_wait_ns = wrap_plus(to->hidden_wait_ns, from->hidden_wait_ns);
+	to->ended_ns = wrap_plus(to->ended_ns, from->ended_ns);
 }
 
 bool waiting_is_empty(const struct waiting_group *group, size_t window)
@@ -261,6 +271,36 @@ static void drop_rest(struct waiting_group *group, int64_t *buffer)
 		(group->cuts[windows] - group->cuts[windows - 1]) * 4 < buffer[windows / 2] * 3;
 }
 
+/*
+ * Returns true if all lanes did something before the first window for as long as a step takes. A
+ * period in the kernels may begin with the last kernel of the step that warms up.
+ */
+static bool has_warmed_up(const struct work *work, const struct waiting_group *group,
+	const struct steps *steps, int64_t *buffer)
+{
+	const struct collectives *c = work->c;
+	int64_t first = INT64_MIN;
+
+	if (!group->windows)
+		return false;
+	for (size_t i = 0; i < group->lane_count; i++) {
+		uint32_t lane = group->lanes[i];
+		const struct steps_process *process =
+			steps_of(steps, c->processes[c->lanes[lane].process].id);
+		int64_t at;
+
+		if (!process || !process->has_events)
+			return false;
+		at = wrap_plus(process->first_ns, work->of_lane[lane].shift);
+		first = at > first ? at : first;
+	}
+	for (size_t i = 0; i < group->windows; i++)
+		buffer[i] = group->cuts[i + 1] - group->cuts[i];
+	qsort(buffer, group->windows, sizeof(*buffer), compare_times);
+	return (double)wrap_minus(group->cuts[0], first) * 4 >=
+	       (double)buffer[group->windows / 2] * 3;
+}
+
 static int cut_by_steps(
 	const struct work *work, struct waiting_group *group, const struct steps *steps)
 {
@@ -301,8 +341,10 @@ static int cut_by_steps(
 		group->windows--; /* the start of this step ends the window before */
 	else
 		group->cuts[group->windows] = end;
-	if (steps->source != STEPS_MARKERS)
+	if (steps->source != STEPS_MARKERS) {
 		drop_rest(group, lengths);
+		group->is_warm = has_warmed_up(work, group, steps, lengths);
+	}
 	group->source = WAITING_BY_STEPS;
 	return 0;
 }
@@ -536,19 +578,29 @@ uint32_t waiting_root_launch(const struct collectives *c, const struct collectiv
 	return COLLECTIVES_NONE;
 }
 
-static int add_interval(struct work *work, uint32_t launch, int64_t until, bool is_pair)
+static int add_interval(struct intervals *list, int64_t start, int64_t end, enum interval_kind kind)
 {
-	const struct collectives_launch *l = work->c->launches + launch;
-	struct intervals *list = work->of_lane + l->lane;
-
-	if (until > l->stop)
-		until = l->stop;
-	if (until <= l->start)
+	if (end <= start)
 		return 0;
 	if (GROW(list->at, list->count, list->capacity))
 		return -ENOMEM;
-	list->at[list->count++] = (struct interval){l->start, until, is_pair};
+	list->at[list->count++] = (struct interval){start, end, kind};
 	return 0;
+}
+
+/* Divides the time of a launch: it waits until @until, and takes part in the transfer then. */
+static int add_launch(struct work *work, uint32_t launch, int64_t until, bool is_pair)
+{
+	const struct collectives_launch *l = work->c->launches + launch;
+	struct intervals *list = work->of_lane + l->lane;
+	int r;
+
+	if (until > l->stop)
+		until = l->stop;
+	if (until < l->start)
+		until = l->start;
+	r = add_interval(list, l->start, until, is_pair ? INTERVAL_PAIR_WAIT : INTERVAL_WAIT);
+	return r || !list->has_pairs ? r : add_interval(list, until, l->stop, INTERVAL_TRANSFER);
 }
 
 /* Adds the wait from the launch's own start to the start of @for_launch, at most @most_ns. A wait
@@ -562,10 +614,10 @@ static int add_wait(
 	int64_t late_ns = wrap_minus(other->start, own->start);
 
 	if (late_ns <= error_between(c, own->lane, other->lane))
-		return 0;
+		late_ns = 0;
 	if (late_ns > most_ns)
 		late_ns = most_ns;
-	return add_interval(work, launch, wrap_plus(own->start, late_ns), is_pair);
+	return add_launch(work, launch, wrap_plus(own->start, late_ns), is_pair);
 }
 
 /*
@@ -633,62 +685,95 @@ static int compare_intervals(const void *a, const void *b)
 	return (x->end > y->end) - (x->end < y->end);
 }
 
-/* Makes the intervals disjoint, so that each instant counts once. A collective takes precedence
- * over a send or receive. */
+/* Makes a list of what @from, which is sorted, has of @kind and before it: disjoint and in order.
+ */
+static int unite_until(const struct intervals *from, enum interval_kind kind, struct intervals *ret)
+{
+	int64_t reach = INT64_MIN;
+
+	for (size_t i = 0; i < from->count; i++) {
+		const struct interval *one = from->at + i;
+		int r = 0;
+
+		if (one->kind > kind)
+			continue;
+		r = add_interval(
+			ret, one->start > reach ? one->start : reach, one->end, INTERVAL_WAIT);
+		if (r)
+			return r;
+		reach = one->end > reach ? one->end : reach;
+	}
+	return 0;
+}
+
+/*
+ * Adds to @ret when @from, which is sorted, waits for a partner. @busy is when it waits in
+ * collectives, or transfers: a receive that is posted early does not wait meanwhile, as while the
+ * GPU computes.
+ */
+static int add_pair_waits(
+	const struct intervals *from, const struct intervals *busy, struct intervals *ret)
+{
+	int64_t reach = INT64_MIN;
+	size_t at = 0;
+
+	for (size_t i = 0; i < from->count; i++) {
+		const struct interval *one = from->at + i;
+		int64_t start = one->start > reach ? one->start : reach;
+
+		if (one->kind != INTERVAL_PAIR_WAIT)
+			continue;
+		while (at < busy->count && busy->at[at].end <= start)
+			at++;
+		for (size_t k = at; start < one->end; k++) {
+			bool is_last = k == busy->count || busy->at[k].start >= one->end;
+
+			if (add_interval(ret, start, is_last ? one->end : busy->at[k].start,
+				    INTERVAL_PAIR_WAIT))
+				return -ENOMEM;
+			if (is_last)
+				break;
+			start = busy->at[k].end;
+		}
+		reach = one->end > reach ? one->end : reach;
+	}
+	return 0;
+}
+
+/* Makes the waits of a lane disjoint, so that each instant counts once. A collective takes
+ * precedence over a send or receive. */
 static int unite(struct intervals *list)
 {
-	struct interval *from = list->at;
-	size_t count = list->count, capacity = 0, kept = 0;
-	struct interval *to = NULL;
-	int64_t reach = INT64_MIN, pair_reach = INT64_MIN;
+	struct intervals waits = {.shift = list->shift}, busy = {0};
+	int r = 0;
 
-	if (!count)
+	if (!list->count)
 		return 0;
-	qsort(from, count, sizeof(*from), compare_intervals);
-	/* Takes the collectives first, disjoint and in order. */
-	for (size_t i = 0; i < count; i++) {
-		int64_t start = from[i].start > reach ? from[i].start : reach;
+	qsort(list->at, list->count, sizeof(*list->at), compare_intervals);
+	r = unite_until(list, INTERVAL_WAIT, &waits);
+	if (!r && list->has_pairs)
+		r = unite_until(list, INTERVAL_TRANSFER, &busy);
+	if (!r && list->has_pairs)
+		r = add_pair_waits(list, &busy, &waits);
+	free(busy.at);
+	free(list->at);
+	*list = waits;
+	if (list->count)
+		qsort(list->at, list->count, sizeof(*list->at), compare_intervals);
+	return r;
+}
 
-		if (from[i].is_pair || from[i].end <= start)
-			continue;
-		if (GROW(to, kept, capacity)) {
-			free(to);
-			return -ENOMEM;
-		}
-		to[kept++] = (struct interval){start, from[i].end, false};
-		reach = from[i].end;
-	}
-	/* Then takes the parts of pairs that lie between them. */
-	for (size_t i = 0, at = 0, collectives = kept; i < count; i++) {
-		int64_t start = from[i].start > pair_reach ? from[i].start : pair_reach;
+/* Notes whether a communicator's first operation lies in the first two windows of its group: stages
+ * of a pipeline may end the step that warms up when others are in the next one. */
+static void note_first(struct work *work, const struct collectives_operation *o)
+{
+	struct waiting_group *group =
+		work->waiting->groups + work->waiting->group_of_lane[lane_of(work->c, o, 0)];
+	size_t last = group->windows < 2 ? group->windows : 2;
 
-		if (!from[i].is_pair)
-			continue;
-		while (at < collectives && to[at].end <= start)
-			at++;
-		for (size_t k = at; start < from[i].end;) {
-			int64_t end = k < collectives && to[k].start < from[i].end ? to[k].start
-										   : from[i].end;
-
-			if (end > start) {
-				if (GROW(to, kept, capacity)) {
-					free(to);
-					return -ENOMEM;
-				}
-				to[kept++] = (struct interval){start, end, true};
-			}
-			if (k >= collectives || to[k].start >= from[i].end)
-				break;
-			start = to[k++].end;
-		}
-		if (from[i].end > pair_reach)
-			pair_reach = from[i].end;
-	}
-	qsort(to, kept, sizeof(*to), compare_intervals);
-	free(from);
-	*list = (struct intervals){
-		.at = to, .count = kept, .capacity = capacity, .shift = list->shift};
-	return 0;
+	for (size_t i = group->met_windows; i < last; i++)
+		if (o->start_last >= group->cuts[i] && o->start_last < group->cuts[i + 1])
+			group->met_windows = i + 1;
 }
 
 static int find_intervals(struct work *work)
@@ -706,13 +791,18 @@ static int find_intervals(struct work *work)
 
 		if (o->is_timed && !o->is_pairs && o->start_first < first[o->comm])
 			first[o->comm] = o->start_first;
+		for (uint32_t k = 0; o->is_timed && o->is_pairs && k < o->launches; k++)
+			work->of_lane[lane_of(c, o, k)].has_pairs = true;
 	}
 	for (size_t i = 0; i < c->operation_count && !r; i++) {
 		const struct collectives_operation *o = c->operations + i;
 
+		if (!o->is_timed || o->launches < 2)
+			continue;
 		/* Before a communicator's first operation its ranks initialise and compile. */
-		if (o->is_timed && o->launches > 1 &&
-			(o->is_pairs || o->start_first != first[o->comm]))
+		if (!o->is_pairs && o->start_first == first[o->comm])
+			note_first(work, o);
+		else
 			r = add_operation(work, o);
 	}
 	for (size_t i = 0; i < c->lane_count && !r; i++)
@@ -722,7 +812,8 @@ static int find_intervals(struct work *work)
 
 /* ---- what lanes do ---- */
 
-static void add_waits(struct intervals *list, struct waiting_cell *cell, int64_t from, int64_t to)
+static void add_waits(
+	struct intervals *list, struct waiting_cell *cell, bool is_hidden, int64_t from, int64_t to)
 {
 	while (list->next < list->count && list->at[list->next].end <= from)
 		list->next++;
@@ -731,7 +822,12 @@ static void add_waits(struct intervals *list, struct waiting_cell *cell, int64_t
 		int64_t start = wait->start > from ? wait->start : from;
 		int64_t end = wait->end < to ? wait->end : to;
 
-		*(wait->is_pair ? &cell->pair_wait_ns : &cell->wait_ns) += end - start;
+		if (is_hidden)
+			cell->hidden_wait_ns += end - start;
+		else if (wait->kind == INTERVAL_PAIR_WAIT)
+			cell->pair_wait_ns += end - start;
+		else
+			cell->wait_ns += end - start;
 	}
 }
 
@@ -753,6 +849,7 @@ static void span(
 	cells = group->cells + work->waiting->place_of_lane[index] * group->windows;
 	from = wrap_plus(from, list->shift);
 	to = wrap_plus(to, list->shift);
+	list->end = to > list->end ? to : list->end;
 	while (list->window < group->windows && group->cuts[list->window + 1] <= from)
 		list->window++;
 	for (size_t i = list->window; i < group->windows && group->cuts[i] < to; i++) {
@@ -760,8 +857,8 @@ static void span(
 		int64_t end = group->cuts[i + 1] < to ? group->cuts[i + 1] : to;
 
 		cells[i].class_ns[class] += end - start;
-		if (class == SWEEP_COMM)
-			add_waits(list, cells + i, start, end);
+		if (class == SWEEP_COMM || class == SWEEP_COMPUTE || class == SWEEP_COPY)
+			add_waits(list, cells + i, class != SWEEP_COMM, start, end);
 	}
 }
 
@@ -774,22 +871,30 @@ static void restart(void *context)
 
 		memset(group->cells, 0, group->lane_count * group->windows * sizeof(*group->cells));
 	}
-	for (size_t i = 0; i < work->c->lane_count; i++)
-		work->of_lane[i].next = work->of_lane[i].window = 0;
+	for (size_t i = 0; i < work->c->lane_count; i++) {
+		struct intervals *list = work->of_lane + i;
+
+		list->next = list->window = 0;
+		list->end = INT64_MIN;
+	}
 }
 
 /* Before its first and after its last operation a lane does nothing that was recorded, so it is
  * idle for an unknown reason. This makes the parts of each window add up to the whole. */
-static void fill_up(struct waiting_group *group)
+static void fill_up(const struct work *work, struct waiting_group *group)
 {
 	for (size_t lane = 0; lane < group->lane_count; lane++)
 		for (size_t i = 0; i < group->windows; i++) {
 			struct waiting_cell *cell = group->cells + lane * group->windows + i;
+			int64_t end = work->of_lane[group->lanes[lane]].end;
 			int64_t sum = 0;
 
 			for (int k = 0; k < SWEEP_CLASSES; k++)
 				sum += cell->class_ns[k];
 			cell->class_ns[SWEEP_UNKNOWN] += group->cuts[i + 1] - group->cuts[i] - sum;
+			if (end < group->cuts[i + 1])
+				cell->ended_ns = group->cuts[i + 1] -
+						 (end > group->cuts[i] ? end : group->cuts[i]);
 		}
 }
 
@@ -827,7 +932,7 @@ static int make(const struct trace *trace, struct collectives *collectives,
 	if (r)
 		return r;
 	for (size_t i = 0; i < w->group_count; i++)
-		fill_up(w->groups + i);
+		fill_up(&work, w->groups + i);
 	*ret = TAKE(w);
 	return 0;
 }

@@ -30,6 +30,10 @@ struct waiting_cell {
 	int64_t class_ns[SWEEP_CLASSES]; /* SWEEP_COMM: exposed, including waiting */
 	int64_t wait_ns;		 /* for ranks of a collective that have not begun it */
 	int64_t pair_wait_ns;		 /* for the other side of a send or receive */
+	/* for others while the GPU computes or copies, which is no part of the window */
+	int64_t hidden_wait_ns;
+	/* after its last work, a part of SWEEP_UNKNOWN: it waits for the end */
+	int64_t ended_ns;
 };
 
 enum waiting_source {
@@ -47,6 +51,11 @@ struct waiting_group {
 	int64_t *cuts;	  /* window i lasts from cuts[i] to cuts[i + 1] */
 	int64_t *numbers; /* numbers of the steps; NULL if windows are not steps */
 	size_t windows;
+	/* What lies before the first window is as long as a step: ranks warmed up there. */
+	bool is_warm;
+	/* 1 or 2: until so many windows are over communicators have first operations, whose waiting
+	 * does not count; 0: not in the first two */
+	size_t met_windows;
 	/* kinds of the steps, indexes in waiting->kinds; NULL: all are of one kind */
 	uint8_t *kinds;
 	struct waiting_cell *cells; /* all windows of the first lane, then of the next */
@@ -85,10 +94,10 @@ static inline const struct waiting_cell *waiting_cell(
 	return group->cells + lane * group->windows + window;
 }
 
-/* Returns the time that the lane waits for others, of both kinds. */
+/* Returns the time that the lane waits for others, of both kinds, or for the end. */
 static inline int64_t waiting_total_ns(const struct waiting_cell *cell)
 {
-	return cell->wait_ns + cell->pair_wait_ns;
+	return cell->wait_ns + cell->pair_wait_ns + cell->ended_ns;
 }
 
 /* Returns the exposed communication in which all sides take part. */
@@ -125,7 +134,10 @@ void waiting_add(struct waiting_cell *to, const struct waiting_cell *from);
 struct meetings {
 	/* The joined windows; the lanes are borrowed. Without windows there is nothing to join. */
 	struct waiting_group group;
-	bool *is_whole;	  /* of each: it ends with a meeting, and all of it was recorded */
+	bool *is_whole; /* of each: it ends with a meeting, and all of it was recorded */
+	/* Index of the window after warm-up. It ends with the first meeting, whose waiting does not
+	 * count. */
+	size_t first;
 	uint32_t *joined; /* of each window of the original group: the joined one that has it */
 };
 
@@ -141,3 +153,10 @@ void meetings_done(struct meetings *meetings);
  */
 int waiting_between(const struct waiting *waiting, const struct waiting_group *group,
 	const struct waiting_group *windows, const uint32_t *lanes, size_t count, double *ret);
+/*
+ * Computes how long all other ranks wait for the last of @count lanes of @group, in each of
+ * @windows' windows: in each operation from when the last other one comes until they come. Returns
+ * 0 or -ENOMEM.
+ */
+int waiting_for(const struct waiting *waiting, const struct waiting_group *group,
+	const struct waiting_group *windows, const uint32_t *lanes, size_t count, int64_t *ret);

@@ -8,7 +8,7 @@
 #include "cli/base/memory.h"
 #include "cli/base/command.h"
 #include "cli/base/message.h"
-#include "cli/collectives/waits_table.h"
+#include "cli/info/waits_table.h"
 #include "cli/database/computed_table.h"
 #include "cli/database/session/verb.h"
 #include "proto/base/cleanup.h"

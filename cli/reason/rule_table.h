@@ -29,8 +29,8 @@
 	X(HANG, "hang", "a dispatch is or was in flight for HANG_S")                               \
 	X(FEW, "few", "fewer than KERNELS have one")                                               \
 	X(EVENT, "event",                                                                          \
-		"steps that are 5 times as long as the median and longer cost PART_PCT, and more " \
-		"than a rank; of one GPU, too")                                                    \
+		"steps that are 5 times as long as the median and longer, or twice for one rank, " \
+		"cost PART_PCT, and more than a rank; of one GPU, too")                            \
 	X(SLOW_RANK, "slow_rank", "the others wait LATE_PCT for a rank, for its computation")      \
 	X(LATE_RANK, "late_rank", "likewise, for its host, copies, transfers or idle time")        \
 	X(FILTERED, "filtered",                                                                    \

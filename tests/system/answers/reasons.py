@@ -99,9 +99,11 @@ def tensor_in_data_parallel(before=nothing, steps=8, layers=6, width=8):
     return program
 
 
-def pipeline(before=nothing, steps=8, batches=6, link_us=20, has_streams=False):
+def pipeline(before=nothing, steps=8, batches=6, link_us=20, has_streams=False, width=1):
+    """Stages of @width ranks that share each kernel's work."""
     def program(rank):
-        stage, last = rank.rank, len(rank.job.all) - 1
+        stage, last = rank.rank // width, len(rank.job.all) // width - 1
+        comm = (0x1000 + stage, list(range(stage * width, stage * width + width)))
 
         def us(first):
             return link_us if first == 1 else 20
@@ -116,12 +118,14 @@ def pipeline(before=nothing, steps=8, batches=6, link_us=20, has_streams=False):
                 for _ in range(batches):
                     got = 0
                     if stage != (0 if forward else last):
-                        got = yield from rank.send(stage + (-1 if forward else 1), False,
+                        got = yield from rank.send(rank.rank + (-width if forward else width), False,
                                                    us(stage - forward) * US, 1 << 20, stream(False, forward))
                     for name in (GEMM, ATTENTION, NORM) if forward else (GEMM_BACK, ATTENTION_BACK, NORM):
                         done = rank.kernel(name, 200 * US, after=(got,))
+                        if width > 1:
+                            done = yield from rank.collective(comm, "ncclAllReduce", 40 * US, 1 << 20, "compute", (done,))
                     if stage != (last if forward else 0):
-                        yield from rank.send(stage + (1 if forward else -1), True, us(stage - (not forward)) * US,
+                        yield from rank.send(rank.rank + (width if forward else -width), True, us(stage - (not forward)) * US,
                                              1 << 20, stream(True, forward), after=(done,))
             rank.kernel(ADAM, 200 * US)
             rank.synchronize()
@@ -274,6 +278,10 @@ def throttled(rank, step):
     rank.slow = lambda name, at: 1.5 if rank.rank == 1 and 6 <= step < 12 and name != RCCL else 1.0
 
 
+def late_in_the_run(rank, step):
+    rank.slow = lambda name, at: 1.5 if rank.rank == 3 and step >= 6 and name != RCCL else 1.0
+
+
 def all_throttled(rank, step):
     rank.slow = lambda name, at: 1.3 if step >= 12 and name != RCCL else 1.0
 
@@ -322,6 +330,10 @@ FAULTS = [
     ("a slow GPU, without steps", 8, tensor_parallel(), slow(2, 1.2), [2], "compute", {"steps": False}),
     ("a slow GPU, 16 ranks", 16, tensor_in_data_parallel(width=4), slow(9, 1.2), [9], "compute", {}),
     ("a slow stage", 4, pipeline(), slow(2, 1.4), [2], "compute", {}),
+    # What a middle stage transfers on its only stream is not hidden behind computation if the first one is mended.
+    ("a slow first stage", 4, pipeline(batches=8), slow(0, 1.3), [0], "compute", {}),
+    # Receives are posted long before: they do not wait while others transfer.
+    ("a slow rank of a stage", 8, pipeline(has_streams=True, width=2), slow(4, 1.4), [4], "compute", {}),
     ("two slow GPUs", 8, data_parallel(), lambda job: (slow(2, 1.2)(job), slow(6, 1.19)(job)), [2, 6], "compute", {}),
     ("a GPU that slows down", 8, data_parallel(steps=20), slow(1, 1.3, 80 * MS), [1], "compute", {}),
     ("a late host, data parallel", 8, (data_parallel(late(4, 3 * MS)), data_parallel()), None, [4], "host", {}),
@@ -339,6 +351,9 @@ FAULTS = [
     ("two slow GPUs, without steps", 8, sharded(steps=6), lambda job: (slow(1, 1.4)(job), slow(6, 1.39)(job)), [1, 6],
      "compute", {"steps": False}),
 ]
+# Each step ends with the kernel by which steps are told: the first one is over before the first such kernel.
+ENDS = [("a GPU that slows down, without steps", 16, (sharded(late_in_the_run, 10, 8), sharded(steps=10, layers=8)), None,
+         [3], "compute", {"steps": False})]
 MANY = [
     ("a slow GPU, 64 ranks", 64, tensor_in_data_parallel(), slow(21, 1.2), [21], "compute", {}),
     ("a late host, 64 ranks", 64, (tensor_in_data_parallel(late(33, 6 * MS)), tensor_in_data_parallel()), None, [33],
@@ -817,14 +832,14 @@ def main():
             for name, ranks, program, settings in HEALTHY:
                 reason = ask(rtl, Job(ranks, seed=seed, **settings).run(program), folder)
                 assert reason["rank"] is None and not reason["straggler"], (name, seed, reason)
-            for fault in FAULTS + (MANY if is_long else []):
+            for fault in FAULTS + ENDS + (MANY if is_long else []):
                 check_fault(rtl, folder, fault, seed)
             for name, ranks, program, rank, words in EVENTS:
                 reason = ask(rtl, Job(ranks, seed=seed).run(program), folder)
                 assert reason["code"] == "event" and reason["event"]["rank"] == rank, (name, seed, reason)
                 assert words in reason["text"], (name, seed, reason["text"])
-            # With a stream for each direction the link hides in the bubble, and costs no rank more than another.
-            for link_us, streams, code in ((20, False, "exposed_comm"), (600, False, "late_rank"), (600, True, "exposed_comm")):
+            # With a stream for each direction the link hides in the bubble, but for a tenth of the step.
+            for link_us, streams, code in ((20, False, "exposed_comm"), (600, False, "late_rank"), (600, True, "late_rank")):
                 reason = ask(rtl, Job(4, seed=seed).run(pipeline(link_us=link_us, has_streams=streams)), folder)
                 assert reason["waiting"]["slow_link_ranks"] == ([1, 2] if link_us > 20 else None), (seed, reason)
                 said = "sends between rank 1 and rank 2 take 29" in reason["text"]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/collectives/waits_table.h"
+#include "cli/info/waits_table.h"
 
 #include <errno.h>
 #include <stdlib.h>

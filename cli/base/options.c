@@ -232,12 +232,13 @@ static bool add_table_options(
 /* Arguments that it adds, before those of the command line, and the settings that they are made of.
  */
 static int configured;
+static int parsed; /* options so far */
 static const struct config_setting **settings;
 static argp_parser_t configured_parser;
 
-bool opts_is_configured(const struct argp_state *state)
+bool opts_is_configured(void)
 {
-	return state->next - 1 <= configured;
+	return opts_setting != NULL;
 }
 
 /* Finds the option of @argp that @setting names. Returns NULL with "PATH:LINE: why" in @why if
@@ -323,7 +324,10 @@ static error_t parse_configured(int key, char *arg, struct argp_state *state)
 	bool is_option = key && key < ARGP_KEY_END;
 	error_t r;
 
-	opts_setting = is_option && opts_is_configured(state) ? settings[state->next - 2] : NULL;
+	/* Those of rtl.conf come first, one a word. state->next does not tell them from short
+	 * options that share a word. */
+	opts_setting = is_option && parsed < configured ? settings[parsed] : NULL;
+	parsed += is_option;
 	r = configured_parser(key, arg, state);
 	opts_setting = NULL;
 	return r;

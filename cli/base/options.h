@@ -29,7 +29,7 @@
 void opts_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input);
 
 /* For a parser: whether the current option comes from rtl.conf and not from the command line. */
-bool opts_is_configured(const struct argp_state *state);
+bool opts_is_configured(void);
 
 /*
  * Checks what rtl.conf has in @section for the verb of @argp and @flags, keys and values. Returns
@@ -76,5 +76,6 @@ const char *opts_mode(const char *text);
  */
 void opts_check_variables(const char *mode);
 #define OPTS_MODE_HELP                                                                             \
-	"what to record: lite, standard (default), full, hip, barriers, all, off; see RTL_MODE in "          \
+	"what to record: lite, standard (default), full, hip, barriers, all, off; see RTL_MODE "   \
+	"in "                                                                                      \
 	"docs/commands.md"

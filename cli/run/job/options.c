@@ -114,7 +114,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 	case 'o':
 		if (!*value)
 			opts_error("--output: the name is empty");
-		choose_private(options, opts_is_configured(state));
+		choose_private(options, opts_is_configured());
 		options->output = value;
 		return 0;
 	case 'f':
@@ -133,7 +133,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		options->name = value;
 		return 0;
 	case KEY_PRIVATE:
-		choose_private(options, opts_is_configured(state));
+		choose_private(options, opts_is_configured());
 		options->is_private = true;
 		return 0;
 	case KEY_DEVICE:
@@ -149,7 +149,7 @@ static error_t parse_option(int key, char *value, struct argp_state *state)
 		run_exports_take(&options->exports, value);
 		return 0;
 	case 'S':
-		choose_socket(options, opts_is_configured(state));
+		choose_socket(options, opts_is_configured());
 		options->socket = opts_socket(value);
 		return 0;
 	case ARGP_KEY_ARGS:

@@ -38,15 +38,10 @@ void feed_bind_rows(void)
 	must_bind = true;
 }
 
-static bool can_borrow(sqlite3 *db)
+/* A build without memory-mapped I/O never borrows a page. */
+static bool can_borrow(void)
 {
-	sqlite3_stmt *size = NULL;
-	bool can = !must_bind &&
-		   sqlite3_prepare_v2(db, "PRAGMA feed.mmap_size", -1, &size, NULL) == SQLITE_OK &&
-		   sqlite3_step(size) == SQLITE_ROW && sqlite3_column_int64(size, 0) > 0;
-
-	sqlite3_finalize(size);
-	return can;
+	return !must_bind && !sqlite3_compileoption_used("MAX_MMAP_SIZE=0");
 }
 
 static int prepare_bound(struct feed *feed)
@@ -103,7 +98,7 @@ int feed_new(sqlite3 *db, struct feed **ret)
 	feed->db = db;
 	r = feed_file_attach(&feed->file, db);
 	if (r == SQLITE_OK) {
-		feed->is_bound = !can_borrow(db);
+		feed->is_bound = !can_borrow();
 		r = feed->is_bound ? prepare_bound(feed) : prepare_copies(feed);
 	}
 	return database_schema_errno(r);

@@ -262,6 +262,7 @@ TEST_CASE(settings_come_before_the_options_of_the_command_line)
 	static const struct call calls[] = {
 		{{"stat"}, OPTS_CONFIG, 0, "number 5;flag;"},
 		{{"stat", "-n6"}, OPTS_CONFIG, 0, "number 6;flag;"},
+		{{"stat", "-ffn6"}, OPTS_CONFIG, 0, "number 6;flag;"},
 		{{"run", "cmd"}, OPTS_CONFIG | OPTS_RUN, 0, "mode full;command cmd;"},
 		{{"trace", "cmd"}, OPTS_CONFIG | OPTS_RUN, 0, "mode full;command cmd;"},
 		{{"stat"}, 0, 0, ""},

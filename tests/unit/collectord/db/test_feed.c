@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "collectord/db/migrate.h"
 #include "collectord/db/rows/writer.h"
 #include "proto/names/schema.h"
+#include "tests/unit/collectord/ingest/both_feeds.h"
 #include "tests/unit/collectord/store/harness.h"
 
 #define INSERTED "shape_id, seq, start, duration, submit, tid, marker, untimed, call, node"
@@ -349,7 +349,8 @@ STORE_CASE(rows_are_copied_as_they_are)
 {
 	struct writer *writer = begin(h);
 
-	if (writer->feed->is_bound) {
+	assert_int_equal(writer->feed->is_bound, feeds_are_bound);
+	if (feeds_are_bound) {
 		end(h, writer);
 		return;
 	}
@@ -363,7 +364,8 @@ STORE_CASE(sqlite_keeps_no_page)
 {
 	struct writer *writer = begin(h);
 
-	if (writer->feed->is_bound) {
+	assert_int_equal(writer->feed->is_bound, feeds_are_bound);
+	if (feeds_are_bound) {
 		end(h, writer);
 		return;
 	}
@@ -384,37 +386,33 @@ STORE_CASE(sqlite_keeps_no_page)
 	end(h, writer);
 }
 
-/* In a child, whose SQLite begins anew. */
-static void store_without_maps(void **state)
-{
-	struct harness *h = *state;
-	struct writer *writer = begin(h);
+static bool maps_no_files;
 
+int __real_sqlite3_compileoption_used(const char *option);
+int __wrap_sqlite3_compileoption_used(const char *option);
+
+int __wrap_sqlite3_compileoption_used(const char *option)
+{
+	return (maps_no_files && !strcmp(option, "MAX_MMAP_SIZE=0")) ||
+	       __real_sqlite3_compileoption_used(option);
+}
+
+STORE_CASE(where_sqlite_maps_no_files_rows_are_bound)
+{
+	struct writer *writer;
+
+	maps_no_files = true;
+	writer = begin(h);
+	maps_no_files = false;
 	assert_true(writer->feed->is_bound);
 	put_shapes(writer->feed, 0, 3);
 	put_rows(writer->feed, 0, 100);
 	assert_int_equal(writer_commit(writer), 0);
 	check_rows(writer->db, 0, 100);
 	end(h, writer);
-}
-
-TEST_CASE(where_sqlite_maps_no_files_rows_are_bound)
-{
-	int status;
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		const struct CMUnitTest test[] = {cmocka_unit_test_setup_teardown(
-			store_without_maps, harness_setup, harness_teardown)};
-
-		if (sqlite3_shutdown() != SQLITE_OK ||
-			sqlite3_config(SQLITE_CONFIG_MMAP_SIZE, (sqlite3_int64)0,
-				(sqlite3_int64)0) != SQLITE_OK)
-			_exit(99);
-		_exit(cmocka_run_group_tests_name("child", test, NULL, NULL));
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	writer = begin(h);
+	assert_int_equal(writer->feed->is_bound, feeds_are_bound);
+	end(h, writer);
 }
 
 static unsigned resident_pages(const struct feed_file *file)

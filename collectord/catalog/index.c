@@ -584,17 +584,21 @@ int index_each_session(struct index *index, const char *path,
 	return r < 0 ? r : count;
 }
 
+/* By the indexes of retention, so that the cost does not grow with the number of sessions. */
+static const char each_closed_sql[] =
+	"SELECT database, name, job, command, uid, start_realtime_ns, end_realtime_ns, complete, "
+	"completeness FROM (SELECT * FROM (SELECT database, name FROM session "
+	"WHERE end_realtime_ns IS NOT NULL AND kept IS NULL "
+	"ORDER BY end_realtime_ns DESC LIMIT ?1) "
+	"UNION ALL SELECT database, name FROM session "
+	"WHERE kept IS NOT NULL AND end_realtime_ns IS NOT NULL) "
+	"CROSS JOIN session USING (database, name) ORDER BY end_realtime_ns";
+
 int index_each_closed(struct index *index, unsigned max,
 	void (*take)(const struct index_entry *entry, void *data), void *data)
 {
 	sqlite3_stmt *row = NULL;
-	int step,
-		r = database_prepare(index->db, &row,
-			"SELECT database, name, job, command, uid, start_realtime_ns, "
-			"end_realtime_ns, complete, completeness FROM session "
-			"WHERE (database, name) IN (SELECT database, name FROM session "
-			"WHERE end_realtime_ns IS NOT NULL ORDER BY end_realtime_ns DESC LIMIT ?1) "
-			"ORDER BY end_realtime_ns");
+	int step, r = database_prepare(index->db, &row, each_closed_sql);
 
 	if (r < 0)
 		return r;

@@ -95,7 +95,8 @@ int index_is_closed(struct index *index, const char *database);
 int index_find_open(struct index *index, const struct index_entry *like, unsigned skip,
 	char **ret_database, char **ret_name);
 
-/* Calls @take with the @max sessions that were closed last, oldest first. */
+/* Calls @take with the @max sessions that were closed last, and those that are kept, oldest first.
+ */
 int index_each_closed(struct index *index, unsigned max,
 	void (*take)(const struct index_entry *entry, void *data), void *data);
 

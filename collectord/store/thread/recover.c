@@ -205,7 +205,7 @@ static void answer_left_open(const struct index_entry *entry, void *data)
 static void answer_left_closed(const struct index_entry *entry, void *data)
 {
 	const struct store *store = data;
-	bool is_recent = store->seat && entry->end_realtime_ns >= store->seat->since_realtime_ns;
+	bool is_recent = entry->end_realtime_ns >= store->seat->since_realtime_ns;
 	/* Its file may have been removed by hand while there was no service. */
 	bool is_gone = !is_recent && access(entry->database, F_OK) && errno == ENOENT;
 	struct store_answer answer = {
@@ -533,7 +533,7 @@ void recover_sessions(struct store *store, const char *path)
 	}
 	if (r < 0)
 		say_failed(store, "index.db", r);
-	if (store->index)
+	if (store->index && store->seat)
 		(void)index_each_closed(
 			store->index, SESSIONS_CLOSED_MAX, answer_left_closed, store);
 	retention_tell_kept(store);

@@ -62,6 +62,28 @@ torchrun_ranks() {
 	done' launch "$1"
 }
 
+@test "a session that is being read goes when it no longer is, and no later one goes in its place" {
+	"$collectord" --socket "$work/c.sock" --db-dir "$work/store" --keep-sessions 1 >>collector.log 2>&1 3>&- &
+	pids+=($!)
+	wait_until answers
+	job() { RTL_JOB_ID=$1 "$rtl" run -q --socket "$work/c.sock" --device soft -- "$demo" --ranks 1 --steps 1 >out 2>err; }
+	job first
+	first=$(service_db)
+	coproc reader { exec sqlite3 "file:$first?mode=ro" 2>&1; }
+	pids+=($reader_PID)
+	echo 'BEGIN; SELECT count(*) FROM rtl_session;' >&"${reader[1]}"
+	read -r <&"${reader[0]}"
+	job second
+	second=$(service_db | grep -v "^$first\$")
+	# Retention reads the size of each file, and looks then.
+	has_looked() { [ ! -e "$second" ] || [ "$(sql "$(find store -name '.index-*[0-9]')" 'SELECT count(bytes) FROM session')" = 2 ]; }
+	wait_until has_looked
+	echo .quit >&"${reader[1]}"
+	one_is_gone() { [ ! -e "$first" ] || [ ! -e "$second" ]; }
+	wait_until one_is_gone
+	[ -e "$second" ]
+}
+
 @test "a launch with the key of an earlier one is a session of its own" {
 	start_service
 	torchrun_ranks 1

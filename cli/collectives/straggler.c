@@ -536,7 +536,8 @@ static int choose_windows(struct search *s, struct straggler_event *event)
 	if (!group->windows)
 		return 0;
 	s->first = group->windows >= 3 && !group->is_warm;
-	if (group->windows >= 4 && group->met_windows > s->first) {
+	/* One window would judge no rank. */
+	if (group->met_windows > s->first && group->windows >= group->met_windows + 2) {
 		s->first = group->met_windows;
 		s->prices_before = true;
 	}

@@ -480,12 +480,13 @@ def check_kinds(rtl, folder, seed):
 
 def check_custom(rtl, folder, seed):
     """Groups of ranks that reduce without RCCL, so without a call that says so: the late host of one is
-    found, and none of healthy ones."""
+    found, and none of healthy ones. The kernels of a graph are submitted at once."""
     custom = "void vllm::cross_device_reduce_1stage<__hip_bfloat16, 8>(vllm::RankData*, vllm::RankSignals)"
 
     def program(rank):
         first = rank.rank // width * width
         comm = (0x1000 + first, list(range(first, first + width)))
+        rank.LAUNCH = launch_ns
         for token in range(40):
             rank.step(token)
             rank.host(300 * US if rank.rank == late else 0)
@@ -496,7 +497,8 @@ def check_custom(rtl, folder, seed):
             rank.synchronize()
 
     # With RCCL beside it, one all-gather a token, its calls tell nothing of the others.
-    for late, has_rccl, width in ((5, False, 4), (None, False, 4), (5, True, 4), (5, False, 8)):
+    for late, has_rccl, width, launch_ns in ((5, False, 4, 6 * US), (None, False, 4, 6 * US), (5, True, 4, 6 * US),
+                                             (5, False, 8, 6 * US), (5, False, 8, 50), (None, False, 8, 50)):
         job = Job(8, seed=seed).run(program)
         for rank in job.ranks:
             keep = {part[0]: part for part in rank.parts if has_rccl and part[4] % 6 == 5}

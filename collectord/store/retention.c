@@ -605,17 +605,18 @@ static bool is_over_quota(const struct retention *retention, char why[WHY_BYTES]
 }
 
 /*
- * Bounds the number of closed sessions of a tenant, however small they are. Those that their owner
- * keeps have a limit of their own, and do not make others go. Nor do those that are being read:
- * they go when they no longer are, or a later session would go in their place.
+ * Bounds the number of closed sessions of a tenant, however small they are. Sessions that their
+ * owner keeps have a limit of their own and do not count. As many as may be kept can be being read:
+ * these do not count, so that no later session is removed in their place.
  */
 static bool are_too_many(struct store *store, char why[WHY_BYTES])
 {
-	uint64_t most = store->retention->limits.keep_sessions, removable = 0;
-	unsigned closed = atomic_load(&store->retention->page->closed);
+	uint64_t most = store->retention->limits.keep_sessions, bytes, removable = 0;
+	unsigned closed = atomic_load(&store->retention->page->closed), kept = 0;
 
-	if (!most || closed <= most || index_count_removable(store->index, &removable) < 0 ||
-		removable <= most)
+	if (!most || closed <= most || index_count_owned(store->index, &kept, &bytes) < 0 ||
+		index_count_removable(store->index, &removable) < 0 ||
+		(removable <= most && closed - kept <= 2 * most))
 		return false;
 	snprintf(why, WHY_BYTES, "its owner had %u closed sessions, of %" PRIu64 " that are kept",
 		closed, most);

@@ -274,7 +274,7 @@ closed() { # closed DATABASE: nothing open in it
 	wait_until test -e is_full
 	for launch in 1 2; do
 		mpi -n 4 "$rtl" run --socket full.sock --device soft "$demo" --steps 3 >out 2>err || { cat err; false; }
-		[ "$(grep '^rtl: ' err)" = "rtl: collector at $work/full.sock: too many wait for an answer there; the job runs unrecorded" ]
+		[ "$(grep '^rtl: ' err)" = "rtl: collector at $work/full.sock: too many connections wait there; the job runs unrecorded" ]
 		[ "$(told out | wc -l)" -eq 4 ]
 	done
 	[ "$(find run -name '*.told' | wc -l)" -eq 2 ]

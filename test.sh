@@ -116,6 +116,9 @@ unsteady=""
 # Many cases of what other tests of the same module run: without ASan.
 many_cases='^unit\.(query_pages|steps|store_(cache|disk|power)|timeline_(cases|properties))$'
 
+# What asks for the memory that a process takes, which a sanitizer changes.
+of_memory='^unit\.(config|store_quota)$'
+
 # What holds no code of ours in it need not run twice. Without --long it is the modules, and with them one program or two
 # of each kind: a start with ASan takes as long as ten without, and most tests of whole programs ask the same code again,
 # of more files, users, counts or runtimes. Nor are leaks looked for but of the modules, and where a program runs
@@ -145,7 +148,7 @@ export TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1:die_after_f
 exec {built}< <(
 	counted=0
 	preset=release
-	[ -n "$long$only" ] || preset=release-often # all but the modules' tests that run with ASan
+	[ -n "$long$only" ] || preset=release-often # all but the tests of modules that need no second run
 	build release "$preset" || exit
 	renice -n 19 "$BASHPID" >/dev/null
 	preset=asan
@@ -172,8 +175,8 @@ apart+='|^model\.promela_(finds_([2-9]|[1-9][0-9])|(channel|recovery)_finds_[2-9
 if [ -n "$long$only" ]; then
 	run_programs release build
 else
-	# The tests of modules run once, with ASan.
-	run 'release, modules' build -R "$many_cases"
+	# The tests of modules run with ASan, and here only what does not, or not all of it.
+	run 'release, modules' build -R "$many_cases|$of_memory"
 	run_programs release build -E "$apart|^unit\."
 fi
 if [ -n "$long" ] && [ -z "$only" ]; then

@@ -19,6 +19,7 @@ static uint64_t rows_done, rows_all; /* 0: the task does not go by rows */
 
 void progress_begin(const char *what)
 {
+	progress_end();
 	task = terminal_is_smart(STDERR_FILENO) ? what : NULL;
 	drawn_ns = 0;
 	rows_all = 0;
@@ -27,6 +28,7 @@ void progress_begin(const char *what)
 
 void progress_begin_rows(const char *what, uint64_t rows)
 {
+	progress_end();
 	task = rows > ROWS_FEW && terminal_is_smart(STDERR_FILENO) ? what : NULL;
 	drawn_ns = clock_monotonic_ns();
 	rows_done = 0;

@@ -272,6 +272,8 @@ closed() { # closed DATABASE: nothing open in it
 	python3 full.py 3>&- &
 	pids+=($!)
 	wait_until test -e is_full
+	mkdir -p -m 0700 run/rtl
+	touch -d '2 days ago' run/rtl/old.told
 	for launch in 1 2; do
 		mpi -n 4 "$rtl" run --socket full.sock --device soft "$demo" --steps 3 >out 2>err || { cat err; false; }
 		[ "$(grep '^rtl: ' err)" = "rtl: collector at $work/full.sock: too many connections wait there; the job runs unrecorded" ]

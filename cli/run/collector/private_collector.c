@@ -317,7 +317,7 @@ static void sweep(const struct private *private)
 		if (!dot || !strcmp(entry->d_name, PLACES_OWN_SOCKET))
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", private->folder, entry->d_name);
-		if ((!strcmp(dot, ".members") || !strcmp(dot, ".told")) && !stat(path, &st) &&
+		if (!strcmp(dot, ".members") && !stat(path, &st) &&
 			st.st_mtime + MEMBERS_KEPT_S < (time_t)(clock_realtime_ns() / 1000000000u))
 			(void)unlink(path);
 		if (strcmp(dot, ".sock"))

@@ -66,7 +66,7 @@ TEST_CASE(a_bar_by_rows_is_drawn_after_a_while_and_is_wiped_before_a_message)
 	screen_begin(&screen);
 	progress_begin_rows("timeline", ROWS);
 	progress_add(ROWS / 2);
-	while (!has_output(&screen, 0))
+	for (int ms = 0; ms < DEADLINE_MS && !has_output(&screen, 1); ms++)
 		progress_add(0);
 	read_until(&screen, " %\033[K", text, sizeof(text));
 	assert_non_null(strstr(text, "rtl: timeline [###############               ]  50 %"));
@@ -76,6 +76,24 @@ TEST_CASE(a_bar_by_rows_is_drawn_after_a_while_and_is_wiped_before_a_message)
 	progress_add(ROWS);
 	progress_end();
 	assert_false(has_output(&screen, 0));
+	screen_end(&screen);
+}
+
+TEST_CASE(a_bar_is_wiped_where_a_task_without_one_begins)
+{
+	struct screen screen;
+	char text[4096];
+
+	screen_begin(&screen);
+	progress_begin("report");
+	read_until(&screen, " %\033[K", text, sizeof(text));
+	progress_begin_rows("diff", 1000);
+	read_until(&screen, "\r\033[K", text, sizeof(text));
+	progress_begin("report");
+	read_until(&screen, " %\033[K", text, sizeof(text));
+	progress_begin("diff");
+	read_until(&screen, "\r\033[K", text, sizeof(text));
+	progress_end();
 	screen_end(&screen);
 }
 

@@ -12,12 +12,14 @@
 #include "proto/base/cleanup.h"
 
 #define COLLECTIVES_TOP	  20
+#define COLLECTIVES_LATEST 5
 #define COLLECTIVES_WIDTH 100
 
 enum { KEY_COMM = 0x500, KEY_OPERATION };
 
 static const struct argp_option options[] = {
-	{"top", 'n', "COUNT", 0, "number of rows of each table (default 20; 0: all)", 0},
+	{"top", 'n', "COUNT", 0,
+		"number of rows of each table (default 20, of the latest arrivals 5; 0: all)", 0},
 	{"ranks", 'r', "LIST", 0, "rows about these ranks only: 0,3-5", 0},
 	{"comm", KEY_COMM, "ID", 0, "one communicator, as the tables name it", 0},
 	{"operation", KEY_OPERATION, "TEXT", 0, "operations whose name contains TEXT", 0},
@@ -62,6 +64,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case 'n':
 		o->show.top = opts_u64("top", arg, 0, UINT32_MAX);
+		o->show.latest = o->show.top;
 		return 0;
 	case 'r':
 		opts_list("ranks", arg, &o->show.ranks);
@@ -136,7 +139,8 @@ static bool check_choice(const struct collectives *c, const struct collectives_c
 
 int cmd_collectives(int argc, char **argv)
 {
-	struct collectives_cmd o = {.verb.format = RENDER_TABLE, .show.top = COLLECTIVES_TOP};
+	struct collectives_cmd o = {.verb.format = RENDER_TABLE, .show.top = COLLECTIVES_TOP,
+		.show.latest = COLLECTIVES_LATEST};
 	CLEANUP(query_free_p) struct query *query = NULL;
 	CLEANUP(verdict_free_p) struct verdict *verdict = NULL;
 	CLEANUP(trace_free_p) struct trace *trace = NULL;

@@ -63,13 +63,14 @@ static void put_table(const struct collectives_view *view, const struct collecti
 		fprintf(to, "... and %llu more (--top 0)\n", (unsigned long long)(count - limit));
 }
 
-/* Draws lateness over time, one row per rank; a darker character is later. */
+/* Draws lateness over time, a row for each rank in the order of the table of ranks; a darker
+ * character is later. */
 static void put_heat(const struct collectives_view *view, uint64_t limit, FILE *to)
 {
 	static const char shades[] = " .:-=+*#%@";
 	const struct collectives *c = view->c;
 	float most = 0;
-	uint64_t shown = 0;
+	uint64_t count = 0;
 	char name[48];
 
 	for (size_t i = 0; i < c->lane_count * COLLECTIVES_HEAT_BINS; i++)
@@ -78,21 +79,20 @@ static void put_heat(const struct collectives_view *view, uint64_t limit, FILE *
 		return;
 	fprintf(to, "\nmean lateness behind the first to arrive, over %.3f s; @ is %.3f ms\n",
 		(double)wrap_minus(c->to_ns, c->from_ns) / 1e9, (double)most / 1e6);
-	for (uint32_t lane = 0; lane < c->lane_count; lane++) {
+	for (size_t i = 0; i < view->report->rank_count; i++) {
+		uint32_t lane = view->report->ranks[i];
 		const float *heat = c->heat + lane * (size_t)COLLECTIVES_HEAT_BINS;
 
-		if (!c->lanes[lane].count || !collectives_wants_lane(view, lane))
+		if (!collectives_wants_lane(view, lane) || (count++ >= limit && limit))
 			continue;
-		if (limit && shown++ == limit) {
-			fprintf(to, "... and more (--top 0)\n");
-			return;
-		}
 		collectives_name_lane(c, lane, name, sizeof(name));
 		fprintf(to, "%-16s |", name);
 		for (size_t bin = 0; bin < COLLECTIVES_HEAT_BINS; bin++)
 			fputc(heat[bin] < 0 ? ' ' : shades[lroundf(heat[bin] / most * 9)], to);
 		fputs("|\n", to);
 	}
+	if (limit && count > limit)
+		fprintf(to, "... and %llu more (--top 0)\n", (unsigned long long)(count - limit));
 }
 
 static void put_text(const struct collectives_view *view, FILE *to)
@@ -117,7 +117,7 @@ static void put_text(const struct collectives_view *view, FILE *to)
 		put_table(view, collectives_tables + COLLECTIVES_RANK_TABLE, top, to);
 		put_heat(view, top, to);
 	}
-	put_table(view, &collectives_latest, top < 5 && top ? top : 5, to);
+	put_table(view, &collectives_latest, view->options->latest, to);
 	put_table(view, collectives_tables + COLLECTIVES_MISSING_TABLE, top, to);
 }
 

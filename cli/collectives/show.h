@@ -26,7 +26,8 @@ enum collectives_table {
 struct collectives_options {
 	enum render_format format;
 	enum collectives_table csv_table;
-	uint64_t top; /* rows of a text table; 0: all */
+	uint64_t top;	 /* rows of a text table; 0: all */
+	uint64_t latest; /* the same for the latest arrivals */
 	size_t width;
 	struct choice_list ranks; /* show only the rows of these ranks; empty: of all */
 };

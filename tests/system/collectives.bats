@@ -306,7 +306,12 @@ for r in json.load(sys.stdin)["ranks"]: print(r["rank"], r["per_stream_ms"]["all
 	"$rtl" collectives t.db >shown
 	grep -q '^Rank 2 is waited for' shown
 	grep -q 'mean lateness behind the first to arrive' shown
-	! grep -q 'MATCHED BY ORDER' shown
+	not grep -q 'MATCHED BY ORDER' shown
+	# What is cut is not the rank that is late, and --top is asked for each table.
+	"$rtl" collectives --top 1 t.db >shown
+	grep -A 1 '^mean lateness' shown | grep -q '^rank 2  *|'
+	grep -q '^\.\.\. and 2 more (--top 0)$' shown
+	! "$rtl" collectives --top 0 t.db | grep 'more (--top 0)'
 }
 
 @test "rtl collectives refuses bad options with one line" {

@@ -37,7 +37,8 @@ static const struct argp_option options[] = {
 		"number of kernels to list, most changed first (default 20; 0: all)", 0},
 	{"json", 'j', NULL, 0, "one document with everything", 0},
 	{"csv", 'c', "TABLE", OPTION_ARG_OPTIONAL,
-		"one table: timeline (default), ranks, kernels, replaced, collectives, stragglers",
+		"one table: timeline (default), kinds, ranks, kernels, replaced, collectives, "
+		"stragglers",
 		0},
 	{0},
 };

@@ -33,6 +33,7 @@ void diff_free_p(struct diff **diff)
 	if (!*diff)
 		return;
 	free((*diff)->ranks);
+	free((*diff)->kinds);
 	free((*diff)->kernels);
 	free((*diff)->groups);
 	diff_replacements_done(*diff);
@@ -98,7 +99,7 @@ const struct diff_straggler *diff_find_straggler(
 
 double diff_lane_mean(const struct diff_lane *lane, enum diff_part part)
 {
-	return lane->steps ? lane->ns[part] / (double)lane->steps : NAN;
+	return lane->all.steps ? lane->all.ns[part] / (double)lane->all.steps : NAN;
 }
 
 double diff_side_mean(const struct diff_side *side, enum diff_part part)
@@ -106,7 +107,7 @@ double diff_side_mean(const struct diff_side *side, enum diff_part part)
 	double sum = 0;
 
 	for (size_t i = 0; i < side->lane_count; i++)
-		sum += side->lanes[i].ns[part];
+		sum += side->lanes[i].all.ns[part];
 	return side->lane_steps ? sum / (double)side->lane_steps : NAN;
 }
 
@@ -120,43 +121,32 @@ static void widen(double value, double *min, double *max)
 		*max = value;
 }
 
-/* Returns the squared standard error of the mean; the samples are the steps. NAN for a single
- * step. */
-static double error_squared(const struct diff_side *side, enum diff_part part)
+static struct diff_change change_of_part(const struct diff *d, enum diff_part part)
 {
-	double sum = 0, squares = 0, mean;
-	size_t n = side->step_count;
+	const struct diff_side *a = d->reference, *b = d->side;
 
-	if (n < 2)
-		return NAN;
-	for (size_t i = 0; i < n; i++)
-		sum += side->steps[i].ns[part] / (double)side->steps[i].lanes;
-	mean = sum / (double)n;
-	for (size_t i = 0; i < n; i++) {
-		double off = side->steps[i].ns[part] / (double)side->steps[i].lanes - mean;
-
-		squares += off * off;
-	}
-	return squares / (double)(n - 1) / (double)n;
+	if (d->by_kind)
+		return diff_weigh(d, part);
+	return (struct diff_change){.before = diff_side_mean(a, part),
+		.after = diff_side_mean(b, part),
+		.rank_min = NAN,
+		.rank_max = NAN,
+		.error = 2 * sqrt(diff_error_squared(a->steps, a->step_count, part) +
+				     diff_error_squared(b->steps, b->step_count, part))};
 }
 
 static void compare_part(struct diff *d, enum diff_part part)
 {
 	struct diff_change *change = d->parts + part;
 
-	*change = (struct diff_change){.before = diff_side_mean(d->reference, part),
-		.after = diff_side_mean(d->side, part),
-		.rank_min = NAN,
-		.rank_max = NAN,
-		.error =
-			2 * sqrt(error_squared(d->reference, part) + error_squared(d->side, part))};
+	*change = change_of_part(d, part);
 	for (size_t i = 0; i < d->side->lane_count; i++) {
 		const struct diff_lane *lane = d->side->lanes + i;
 		const struct diff_lane *before = diff_find_lane(d->reference, &lane->key);
 
 		if (before)
-			widen(diff_ratio(diff_lane_mean(before, part), diff_lane_mean(lane, part)),
-				&change->rank_min, &change->rank_max);
+			widen(diff_lane_change(d, before, lane, part).rank_min, &change->rank_min,
+				&change->rank_max);
 	}
 }
 
@@ -332,22 +322,24 @@ void diff_name_lane(
 /* Returns the squared standard error of the mean of a lane's steps; NAN for a single step. */
 static double lane_error_squared(const struct diff_lane *lane, enum diff_part part)
 {
-	double n = (double)lane->steps;
+	double n = (double)lane->all.steps;
 
-	return lane->steps < 2 ? NAN : lane->squares[part] / (n - 1) / n;
+	return lane->all.steps < 2 ? NAN : lane->all.squares[part] / (n - 1) / n;
 }
 
-static struct diff_change compare_lane_part(
-	const struct diff_lane *before, const struct diff_lane *after, enum diff_part part)
+struct diff_change diff_lane_change(const struct diff *d, const struct diff_lane *before,
+	const struct diff_lane *after, enum diff_part part)
 {
-	double was = diff_lane_mean(before, part), is = diff_lane_mean(after, part);
+	struct diff_change change;
 
-	return (struct diff_change){.before = was,
-		.after = is,
-		.rank_min = diff_ratio(was, is),
-		.rank_max = diff_ratio(was, is),
-		.error = 2 *
-			 sqrt(lane_error_squared(before, part) + lane_error_squared(after, part))};
+	if (!d->by_kind || !diff_weigh_lane(d, before, after, part, &change)) {
+		change.before = diff_lane_mean(before, part);
+		change.after = diff_lane_mean(after, part);
+		change.error = 2 * sqrt(lane_error_squared(before, part) +
+					   lane_error_squared(after, part));
+	}
+	change.rank_min = change.rank_max = diff_ratio(change.before, change.after);
+	return change;
 }
 
 static bool is_regression(const struct diff_change *change, double percent)
@@ -390,8 +382,9 @@ static int compare_ranks(struct diff *d, double percent)
 		rank->before = diff_find_lane(d->reference, &rank->after->key);
 		if (!rank->before)
 			continue;
-		rank->step = compare_lane_part(rank->before, rank->after, DIFF_STEP);
-		rank->computation = compare_lane_part(rank->before, rank->after, DIFF_COMPUTATION);
+		rank->step = diff_lane_change(d, rank->before, rank->after, DIFF_STEP);
+		rank->computation =
+			diff_lane_change(d, rank->before, rank->after, DIFF_COMPUTATION);
 		rank->is_step_regression = is_regression(&rank->step, percent);
 		rank->is_computation_regression =
 			is_regression(c, percent) &&
@@ -405,9 +398,26 @@ static int compare_ranks(struct diff *d, double percent)
 	return 0;
 }
 
+/* Judges each kind of steps alone, because the mean of all kinds hides it. */
+static void judge_kinds(struct diff *d, double percent)
+{
+	for (size_t i = 0; i < d->kind_count; i++) {
+		struct diff_kind_change *kind = d->kinds + i;
+		double whole =
+			diff_side_mean(d->reference, DIFF_STEP) * (double)d->reference->lane_steps;
+
+		kind->is_regression = kind->has_steps && is_regression(&kind->step, percent) &&
+				      (kind->step.after - kind->step.before) *
+						      (double)kind->before->lane_steps * 100 >=
+					      whole * DIFF_KERNEL_PCT;
+		d->kind_regressions += kind->is_regression;
+	}
+}
+
 bool diff_is_regression(const struct diff *diff)
 {
-	return diff->is_step_regression || diff->kernel_regressions || diff->rank_regressions;
+	return diff->is_step_regression || diff->kind_regressions || diff->kernel_regressions ||
+	       diff->rank_regressions;
 }
 
 int diff_new(const struct diff_side *reference, const struct diff_side *side,
@@ -419,6 +429,8 @@ int diff_new(const struct diff_side *reference, const struct diff_side *side,
 	d->reference = reference;
 	d->side = side;
 	diff_check(reference, side, &d->gate);
+	diff_pair_kinds(d);
+	judge_kinds(d, thresholds->step_pct);
 	for (int i = 0; i < DIFF_PARTS; i++)
 		compare_part(d, (enum diff_part)i);
 	r = compare_ranks(d, thresholds->rank_pct);

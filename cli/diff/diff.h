@@ -15,6 +15,7 @@
 #include "cli/trace/categories.h"
 #include "cli/database/query.h"
 #include "cli/trace/kernels/leaders.h"
+#include "cli/trace/steps/step_kinds.h"
 #include "cli/trace/steps/steps.h"
 #include "cli/database/session/verdict.h"
 
@@ -40,6 +41,11 @@
 /* Percent of a kernel's launches that must lie at the launch sites of its replacement, and the
  * other way round. */
 #define DIFF_SITES_PCT	  90
+/* Percent of the time of each run. If the kinds of steps that can be compared take less of it, a
+ * mean of them could hide what changed, and steps are compared as each run mixes them. */
+#define DIFF_KINDS_PCT	  90.0
+/* Percentage points by which the share of a kind's steps may differ in mixes that are alike. */
+#define DIFF_MIX_PCT	  1.0
 /* Percent. The sentence names a rank whose computation grew by so much more than the median
  * rank's. */
 #define DIFF_RANK_PCT	  5.0
@@ -69,18 +75,33 @@ struct diff_key {
 	unsigned process_nth, gpu_nth;
 };
 
+struct diff_sum {
+	size_t steps;
+	double ns[DIFF_PARTS];
+	double squares[DIFF_PARTS]; /* sum of squared deviations from the mean */
+};
+
 /* The sums cover the compared steps only. */
 struct diff_lane {
 	struct diff_key key;
-	size_t steps, all_steps; /* steps: the compared ones; all_steps: also those left out */
-	double ns[DIFF_PARTS];
-	double squares[DIFF_PARTS]; /* sum of squared deviations from the mean */
+	struct diff_sum all;
+	size_t all_steps;	/* also those left out */
+	struct diff_sum *kinds; /* of the steps of each of diff_side.kinds */
 };
 
 /* The i-th compared step, summed over the @lanes lanes that have it. */
 struct diff_step {
 	size_t lanes;
 	double ns[DIFF_PARTS];
+};
+
+/* One kind of steps. The sums cover the compared steps of all lanes. */
+struct diff_kind {
+	struct step_kind launched;
+	uint64_t lane_steps;
+	size_t samples; /* steps in which a lane has this kind */
+	double ns[DIFF_PARTS];
+	double error_squared[DIFF_PARTS]; /* of the mean; NAN for fewer than two samples */
 };
 
 struct diff_kernel_rank {
@@ -141,6 +162,9 @@ struct diff_side {
 	uint64_t lane_steps, all_lane_steps;
 	struct diff_step *steps;
 	size_t step_count;
+	/* as those of `rtl timeline --by kind`, in its order; none: kinds are not known */
+	struct diff_kind *kinds;
+	size_t kind_count;
 	struct diff_kernel *kernels; /* sorted by name */
 	size_t kernel_count;
 	int64_t kernel_ns; /* of all kernels */
@@ -210,6 +234,14 @@ enum diff_clarity {
 	DIFF_CLEAR,
 };
 
+/* A kind of steps in both sessions. */
+struct diff_kind_change {
+	const struct diff_kind *before, *after; /* NULL: that side does not have the kind */
+	struct diff_change step;
+	bool has_steps; /* both sides have steps enough to judge it */
+	bool is_regression;
+};
+
 struct diff_kernel_change {
 	const struct diff_kernel *before, *after; /* NULL: that side does not have the kernel */
 	double delta_ns;			  /* change per step on one GPU */
@@ -252,6 +284,11 @@ struct diff {
 	const struct diff_side *reference, *side;
 	struct diff_gate gate;
 	struct diff_change parts[DIFF_PARTS];
+	/* The reference's kinds, then those of the side alone; none if both have one kind. */
+	struct diff_kind_change *kinds;
+	size_t kind_count, kind_regressions;
+	/* Figures of steps are means of each kind's, weighed by the reference's steps of it. */
+	bool by_kind;
 	/* in the order of side->lanes; a NULL `before` means that the reference does not have the
 	 * lane */
 	struct diff_rank_change *ranks;
@@ -265,7 +302,7 @@ struct diff {
 	size_t kernel_regressions, rank_regressions;
 	/* the regression with the largest ratio; NULL if there is none */
 	const struct diff_rank_change *slowest;
-	char reading[1024];
+	char reading[1536];
 };
 
 /* Borrows both sides. Returns 0 or -ENOMEM. */
@@ -282,6 +319,33 @@ const struct diff_replacement *diff_find_replacement(
 /* Converts a kernel's time in the whole run to its time per step on one GPU. */
 double diff_of_step(const struct diff_side *side, int64_t total_ns);
 
+/* kinds.c: pairs kinds of steps by what they launch, and weighs them. */
+/* Sums the kinds over the lanes. @steps has @most steps of each kind, as diff_side.steps. */
+void diff_sum_kinds(struct diff_side *side, const struct diff_step *steps, size_t most);
+/* Returns the squared standard error of the mean; the samples are the steps that a lane has. NAN
+ * for fewer than two. */
+double diff_error_squared(const struct diff_step *steps, size_t count, enum diff_part part);
+void diff_pair_kinds(struct diff *diff);
+/* Returns the change of one kind, which both sides have. */
+struct diff_change diff_kind_part(const struct diff_kind_change *kind, enum diff_part part);
+/* Returns the change of the means, each kind weighed by the reference's steps of it. */
+struct diff_change diff_weigh(const struct diff *diff, enum diff_part part);
+/* Does so for one lane. Returns false if the kinds that can be compared take less than
+ * DIFF_KINDS_PCT of its time. */
+bool diff_weigh_lane(const struct diff *diff, const struct diff_lane *before,
+	const struct diff_lane *after, enum diff_part part, struct diff_change *ret);
+/* Returns true if the kinds that both have are not equally frequent, or one has kinds of its own.
+ */
+bool diff_has_other_mix(const struct diff *diff);
+/* Writes "kind B (prefill)", with the letter of the reference if that has the kind. */
+void diff_name_kind(
+	const struct diff *diff, const struct diff_kind_change *kind, char *ret, size_t bytes);
+/* Returns its part of the time of the compared steps of @side. */
+double diff_kind_share_pct(const struct diff_side *side, const struct diff_kind *kind);
+
+/* Returns the change of one lane, which both sides have. */
+struct diff_change diff_lane_change(const struct diff *diff, const struct diff_lane *before,
+	const struct diff_lane *after, enum diff_part part);
 /* Returns true if the comparison exceeds a threshold. */
 bool diff_is_regression(const struct diff *diff);
 /* Returns true if a rank over its threshold is so at least as much by its step as by its
@@ -314,6 +378,7 @@ const char *diff_part_words(enum diff_part part); /* for text */
 
 enum diff_table {
 	DIFF_TIMELINE_TABLE,
+	DIFF_KIND_TABLE,
 	DIFF_RANK_TABLE,
 	DIFF_KERNEL_TABLE,
 	DIFF_REPLACEMENT_TABLE,

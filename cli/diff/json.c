@@ -143,6 +143,7 @@ static json_t *diff_json(const struct diff_view *view, const struct diff *diff)
 	if (!view->is_refused) {
 		json_object_set_new(object, "regression", json_boolean(diff_is_regression(diff)));
 		json_object_set_new(object, "reading", text_json(diff->reading));
+		json_object_set_new(object, "by_kind", json_boolean(diff->by_kind));
 		for (int i = 0; i < DIFF_TABLES; i++)
 			json_object_set_new(
 				object, diff_tables[i].name, table_json(diff, diff_tables + i));

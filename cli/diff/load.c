@@ -32,8 +32,11 @@ void diff_side_free_p(struct diff_side **side)
 	free(s->gpus);
 	free(s->rules);
 	free(s->steps_line);
+	for (size_t i = 0; i < s->lane_count; i++)
+		free(s->lanes[i].kinds);
 	free(s->lanes);
 	free(s->steps);
+	free(s->kinds);
 	free(s->kernels);
 	free(s->launches);
 	free(s->groups);
@@ -67,7 +70,8 @@ static void choose_steps(const struct steps_process *process, size_t *from, size
 		(*to)--;
 }
 
-static void make_room(struct diff_side *s, const struct timeline *t)
+/* Returns the largest number of steps of a lane. */
+static size_t make_room(struct diff_side *s, const struct timeline *t)
 {
 	size_t most = 0;
 
@@ -76,22 +80,35 @@ static void make_room(struct diff_side *s, const struct timeline *t)
 			most = t->lanes[i].process->count;
 	s->lanes = xcalloc(t->lane_count + 1, sizeof(*s->lanes));
 	s->steps = xcalloc(most + 1, sizeof(*s->steps));
+	s->kinds = xcalloc(t->kinds->count + 1, sizeof(*s->kinds));
+	s->kind_count = t->kinds->count;
+	for (size_t i = 0; i < s->kind_count; i++)
+		s->kinds[i].launched = t->kinds->at[i];
+	return most;
 }
 
 /* Adds one step by Welford's method, which keeps the sum of squared deviations from the mean. */
-static void add_to_lane(struct diff_lane *lane, const double step[DIFF_PARTS])
+static void add_to_sum(struct diff_sum *sum, const double step[DIFF_PARTS])
 {
-	lane->steps++;
+	sum->steps++;
 	for (int part = 0; part < DIFF_PARTS; part++) {
-		double n = (double)lane->steps;
-		double before = n > 1 ? lane->ns[part] / (n - 1) : step[part];
+		double n = (double)sum->steps;
+		double before = n > 1 ? sum->ns[part] / (n - 1) : step[part];
 
-		lane->ns[part] += step[part];
-		lane->squares[part] += (step[part] - before) * (step[part] - lane->ns[part] / n);
+		sum->ns[part] += step[part];
+		sum->squares[part] += (step[part] - before) * (step[part] - sum->ns[part] / n);
 	}
 }
 
-static void add_lane(struct diff_side *s, const struct timeline_lane *from)
+static void add_to_step(struct diff_step *step, const struct breakdown_row *row)
+{
+	add_row(step->ns, row);
+	step->lanes++;
+}
+
+/* @kinds are those of the process's steps; @kind_steps has @most steps of each kind. */
+static void add_lane(struct diff_side *s, const struct timeline_lane *from, const uint8_t *kinds,
+	struct diff_step *kind_steps, size_t most)
 {
 	struct diff_lane *lane = s->lanes + s->lane_count;
 	size_t first, end;
@@ -101,31 +118,45 @@ static void add_lane(struct diff_side *s, const struct timeline_lane *from)
 		.process_id = from->process_id,
 		.gpu_id = from->gpu_id};
 	diff_number(s->lane_count ? &lane[-1].key : NULL, &lane->key);
+	lane->kinds = xcalloc(s->kind_count + 1, sizeof(*lane->kinds));
 	choose_steps(from->process, &first, &end);
 	for (size_t i = first; i < end; i++) {
-		struct diff_step *step = s->steps + (i - first);
 		double row[DIFF_PARTS] = {0};
 
 		add_row(row, from->rows + i);
-		add_to_lane(lane, row);
-		add_row(step->ns, from->rows + i);
-		step->lanes++;
+		add_to_sum(&lane->all, row);
+		add_to_step(s->steps + (i - first), from->rows + i);
+		if (!s->kind_count)
+			continue;
+		add_to_sum(lane->kinds + kinds[i], row);
+		add_to_step(kind_steps + kinds[i] * most + (i - first), from->rows + i);
 	}
 	lane->all_steps = from->process->count;
-	s->lane_steps += lane->steps;
+	s->lane_steps += lane->all.steps;
 	s->all_lane_steps += from->process->count;
-	if (lane->steps > s->step_count)
-		s->step_count = lane->steps;
+	if (lane->all.steps > s->step_count)
+		s->step_count = lane->all.steps;
 	s->lane_count++;
 }
 
 static void load_steps(
 	struct diff_side *s, const struct timeline *timeline, const struct leaders *leaders)
 {
-	make_room(s, timeline);
-	for (size_t i = 0; i < timeline->lane_count; i++)
-		if (leaders_leads(leaders, timeline->lanes[i].process_id))
-			add_lane(s, timeline->lanes + i);
+	size_t most = make_room(s, timeline);
+	/* Of this only the pages of steps that there are take memory. */
+	CLEANUP(free_p)
+	struct diff_step *kind_steps = xcalloc(s->kind_count * most + 1, sizeof(*kind_steps));
+
+	for (size_t i = 0; i < timeline->lane_count; i++) {
+		const struct timeline_lane *lane = timeline->lanes + i;
+
+		if (leaders_leads(leaders, lane->process_id))
+			add_lane(s, lane,
+				timeline->kinds
+					->of_process[lane->process - timeline->steps->processes],
+				kind_steps, most);
+	}
+	diff_sum_kinds(s, kind_steps, most);
 	s->source = timeline->steps->source;
 	s->confidence = timeline->steps->confidence;
 	s->period = timeline->steps->period;
@@ -481,7 +512,7 @@ static int load_figures(struct diff_side *s, struct query *query, const char *la
 	const struct diff_options *o, char error[QUERY_ERROR_BYTES])
 {
 	const struct timeline_options options = {
-		.steps = o->steps, .micro_idle_ns = BREAKDOWN_MICRO_IDLE_NS};
+		.steps = o->steps, .micro_idle_ns = BREAKDOWN_MICRO_IDLE_NS, .by_kind = true};
 	CLEANUP(trace_free_p) struct trace *trace = NULL;
 	CLEANUP(timeline_free_p) struct timeline *timeline = NULL;
 	CLEANUP(summary_free_p) struct summary *summary = NULL;
@@ -489,7 +520,7 @@ static int load_figures(struct diff_side *s, struct query *query, const char *la
 	int r = trace_open(query, o->categories, error, &trace);
 
 	if (!r)
-		trace_begin_progress(trace, "diff", 5);
+		trace_begin_progress(trace, "diff", 6);
 	if (!r)
 		r = timeline_new(trace, &options, error, &timeline);
 	if (!r)

@@ -184,6 +184,106 @@ static void say_rank(const struct diff *d, char *to, size_t bytes)
 		most_ratio, most->computation.after / 1e6, most->computation.before / 1e6, middle);
 }
 
+/* ---- which kind of steps ---- */
+
+/* Returns what a kind's change adds to the reference's mean step. */
+static double kind_adds(const struct diff *d, const struct diff_kind_change *kind)
+{
+	return (kind->step.after - kind->step.before) * (double)kind->before->lane_steps /
+	       (double)d->reference->lane_steps;
+}
+
+/* Returns true if a kind changed clearly, and by enough to matter to the reference's mean step. */
+static bool has_changed(const struct diff *d, const struct diff_kind_change *kind)
+{
+	return kind->has_steps && diff_clarity(&kind->step) == DIFF_CLEAR &&
+	       fabs(kind_adds(d, kind)) * 100 >=
+		       diff_side_mean(d->reference, DIFF_STEP) * DIFF_KERNEL_PCT;
+}
+
+/* Returns the kind whose change adds most, and counts those that changed. */
+static const struct diff_kind_change *find_changed(const struct diff *d, size_t *ret_count)
+{
+	const struct diff_kind_change *most = NULL;
+
+	*ret_count = 0;
+	for (size_t i = 0; i < d->kind_count; i++) {
+		const struct diff_kind_change *kind = d->kinds + i;
+
+		if (!has_changed(d, kind))
+			continue;
+		++*ret_count;
+		if (!most || fabs(kind_adds(d, kind)) > fabs(kind_adds(d, most)))
+			most = kind;
+	}
+	return most;
+}
+
+/* Names the kind that changed most. */
+static void say_kind(const struct diff *d, char *to, size_t bytes)
+{
+	size_t count;
+	const struct diff_kind_change *most = find_changed(d, &count);
+	char name[80];
+
+	*to = '\0';
+	if (!most)
+		return;
+	diff_name_kind(d, most, name, sizeof(name));
+	snprintf(to, bytes, "; %s steps of %s: %.2fx, %.3f ms against %.3f",
+		count > 1 ? "most of all" : "changed are only", name,
+		diff_ratio(most->step.before, most->step.after), most->step.after / 1e6,
+		most->step.before / 1e6);
+}
+
+/* Names the first kind that one side alone has. */
+static void say_single(const struct diff *d, char *to, size_t bytes)
+{
+	const struct diff_kind_change *first = NULL;
+	const struct diff_side *side;
+	size_t count = 0;
+	char name[80], more[48] = "";
+
+	*to = '\0';
+	for (size_t i = 0; i < d->kind_count; i++) {
+		if (d->kinds[i].before && d->kinds[i].after)
+			continue;
+		if (!count++)
+			first = d->kinds + i;
+	}
+	if (!first)
+		return;
+	side = first->before ? d->reference : d->side;
+	if (count > 1)
+		snprintf(more, sizeof(more), " (and %zu more such kinds)", count - 1);
+	diff_name_kind(d, first, name, sizeof(name));
+	snprintf(to, bytes, "; only %.80s has steps of %s, %.1f %% of its time%s", side->label,
+		name, diff_kind_share_pct(side, first->before ? first->before : first->after),
+		more);
+}
+
+/* Says how kinds are weighed where the runs do not mix them alike. */
+static void say_mix(const struct diff *d, char *to, size_t bytes)
+{
+	char single[256];
+
+	*to = '\0';
+	if (!diff_has_other_mix(d))
+		return;
+	say_single(d, single, sizeof(single));
+	if (d->by_kind)
+		snprintf(to, bytes,
+			"; with kinds of steps as often as in the reference (as each run mixes "
+			"them: %.3f ms against %.3f)%s",
+			diff_side_mean(d->side, DIFF_STEP) / 1e6,
+			diff_side_mean(d->reference, DIFF_STEP) / 1e6, single);
+	else
+		snprintf(to, bytes,
+			"; kinds of steps are as each run mixes them, for some are not in both or "
+			"come less than %d times%s",
+			STEP_KINDS_STEPS_LEAST, single);
+}
+
 /* ---- the sentence ---- */
 
 /* Says what changed clearly although the step takes as long as before. */
@@ -191,20 +291,22 @@ static void say_within(struct diff *d, const char *what, enum diff_part part)
 {
 	const struct diff_change *step = d->parts + DIFF_STEP, *change = d->parts + part;
 	double delta_ms = (change->after - change->before) / 1e6;
-	char clear[96] = "", late[192] = "", rank[224];
+	char clear[96] = "", late[192] = "", rank[224], kind[224], mix[448];
 
 	if (diff_clarity(change) == DIFF_CLEAR && fabs(delta_ms) >= 0.001)
 		snprintf(clear, sizeof(clear), "; clear is %s, %+.3f ms", diff_part_words(part),
 			delta_ms);
-	if (*clear && part == DIFF_EXPOSED_COMMUNICATION)
+	if (*clear && part == DIFF_EXPOSED_COMMUNICATION && (!d->by_kind || !diff_has_other_mix(d)))
 		say_late(d, late, sizeof(late));
 	say_rank(d, rank, sizeof(rank));
+	say_kind(d, kind, sizeof(kind));
+	say_mix(d, mix, sizeof(mix));
 	snprintf(d->reading, sizeof(d->reading),
 		"%.80s: no clear change: a %s takes %.3f ms against %.3f (%+.1f %%; steps alone "
-		"explain +-%.3f ms)%s%s%s",
+		"explain +-%.3f ms)%s%s%s%s%s",
 		d->side->label, what, step->after / 1e6, step->before / 1e6,
-		100 * (diff_ratio(step->before, step->after) - 1), step->error / 1e6, clear, late,
-		rank);
+		100 * (diff_ratio(step->before, step->after) - 1), step->error / 1e6, mix, kind,
+		clear, late, rank);
 }
 
 void diff_read(struct diff *d)
@@ -213,21 +315,26 @@ void diff_read(struct diff *d)
 	enum diff_part part = find_main_part(d);
 	double percent = 100 * (diff_ratio(step->before, step->after) - 1);
 	const char *what = d->side->source == STEPS_WHOLE ? "run" : "step";
-	char kernel[160], late[192] = "", rank[224];
+	char kernel[160] = "", late[192] = "", rank[224], kind[224], mix[448];
 
 	if (diff_clarity(step) == DIFF_WITHIN) {
 		say_within(d, what, part);
 		return;
 	}
-	if (part == DIFF_EXPOSED_COMMUNICATION)
-		say_late(d, late, sizeof(late));
-	say_kernel(d, kernel, sizeof(kernel));
+	/* What kernels and collectives add to a step depends on the mix of kinds. */
+	if (!d->by_kind || !diff_has_other_mix(d)) {
+		if (part == DIFF_EXPOSED_COMMUNICATION)
+			say_late(d, late, sizeof(late));
+		say_kernel(d, kernel, sizeof(kernel));
+	}
 	say_rank(d, rank, sizeof(rank));
+	say_kind(d, kind, sizeof(kind));
+	say_mix(d, mix, sizeof(mix));
 	snprintf(d->reading, sizeof(d->reading),
-		"%.80s: a %s takes %.1f %% %s, %.3f ms against %.3f%s; %s %+.3f ms%s%s%s",
+		"%.80s: a %s takes %.1f %% %s, %.3f ms against %.3f%s%s%s; %s %+.3f ms%s%s%s",
 		d->side->label, what, fabs(percent), percent < 0 ? "less" : "more",
 		step->after / 1e6, step->before / 1e6,
 		diff_clarity(step) == DIFF_UNKNOWN ? " (how much runs differ is not known)" : "",
-		diff_part_words(part), (d->parts[part].after - d->parts[part].before) / 1e6, late,
-		kernel, rank);
+		mix, kind, diff_part_words(part),
+		(d->parts[part].after - d->parts[part].before) / 1e6, late, kernel, rank);
 }

@@ -134,6 +134,8 @@ static size_t put_title(
 		diff->side->verdict->is_simulated || diff->reference->verdict->is_simulated
 			? " (SIMULATED)"
 			: "");
+	if (diff->by_kind && which == DIFF_TIMELINE_TABLE)
+		fputs(", kinds of steps as often as in the reference", to);
 	if (shown < rows)
 		fprintf(to, ": %zu of %zu, that changed most; --top 0 shows all", shown, rows);
 	fputc('\n', to);
@@ -181,11 +183,26 @@ static void put_rank_regression(const struct diff_view *view, const struct diff 
 		change->before / 1e6);
 }
 
+static void put_kind_regression(const struct diff_view *view, const struct diff *diff,
+	const struct diff_kind_change *kind, FILE *to)
+{
+	char name[80];
+
+	diff_name_kind(diff, kind, name, sizeof(name));
+	fputs("REGRESSION: a step of ", to);
+	put_escaped(name, to);
+	fprintf(to, " takes over %.4g %% more: %.3f ms against %.3f\n", view->thresholds.step_pct,
+		kind->step.after / 1e6, kind->step.before / 1e6);
+}
+
 static void put_regressions(const struct diff_view *view, const struct diff *diff, FILE *to)
 {
 	if (diff->is_step_regression)
 		fprintf(to, "REGRESSION: a step takes over %.4g %% more\n",
 			view->thresholds.step_pct);
+	for (size_t i = 0; i < diff->kind_count; i++)
+		if (diff->kinds[i].is_regression)
+			put_kind_regression(view, diff, diff->kinds + i, to);
 	if (diff->kernel_regressions)
 		fprintf(to, "REGRESSION: %zu kernel%s over %.4g %% more of a step\n",
 			diff->kernel_regressions,

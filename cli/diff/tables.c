@@ -98,6 +98,63 @@ static void part_row(const struct diff *d, size_t i, struct render_value *ret)
 	*ret++ = clarity == DIFF_UNKNOWN ? render_null() : render_integer(clarity == DIFF_CLEAR);
 }
 
+/* ---- kinds of steps ---- */
+
+static const struct render_column kind_columns[] = {
+	{"reference_kind", "REF", RENDER_TEXT},
+	{"candidate_kind", "NEW", RENDER_TEXT},
+	{"reference_steps", NULL, RENDER_COUNT},
+	{"candidate_steps", "STEPS", RENDER_COUNT},
+	{"reference_share_pct", "REF %", RENDER_TENTHS},
+	{"candidate_share_pct", "NEW %", RENDER_TENTHS},
+	{"reference_ns", "REF ms", RENDER_NS_IN_MS},
+	{"candidate_ns", "NEW ms", RENDER_NS_IN_MS},
+	{"ratio", NULL, RENDER_ANY},
+	{NULL, "RATIO", RENDER_ANY},
+	{"error_ns", "+- ms", RENDER_NS_IN_MS},
+	{"clear", "CLEAR", RENDER_BOOL},
+	{"regression", NULL, RENDER_BOOL},
+	{"name", "NAME", RENDER_TEXT},
+};
+
+static size_t kind_rows(const struct diff *diff)
+{
+	return diff->kind_count;
+}
+
+static struct render_value kind_letter(
+	const struct diff_side *side, const struct diff_kind *kind, char ret[48])
+{
+	if (!kind)
+		return render_null();
+	snprintf(ret, 48, "%c", step_kinds_letter((size_t)(kind - side->kinds)));
+	return render_text(ret);
+}
+
+static void kind_row(const struct diff *d, size_t i, struct render_value *ret)
+{
+	const struct diff_kind_change *change = d->kinds + i;
+	const struct diff_kind *a = change->before, *b = change->after;
+	const char *name = (a ? a : b)->launched.name;
+	double ratio = diff_ratio(change->step.before, change->step.after);
+	enum diff_clarity clarity = diff_clarity(&change->step);
+
+	*ret++ = kind_letter(d->reference, a, text[0]);
+	*ret++ = kind_letter(d->side, b, text[1]);
+	*ret++ = render_integer(a ? (int64_t)a->lane_steps : 0);
+	*ret++ = render_integer(b ? (int64_t)b->lane_steps : 0);
+	*ret++ = real(a ? diff_kind_share_pct(d->reference, a) : 0);
+	*ret++ = real(b ? diff_kind_share_pct(d->side, b) : 0);
+	*ret++ = ns(change->step.before);
+	*ret++ = ns(change->step.after);
+	*ret++ = real(ratio);
+	*ret++ = ratio_text(ratio, text[2]);
+	*ret++ = ns(change->step.error);
+	*ret++ = clarity == DIFF_UNKNOWN ? render_null() : render_integer(clarity == DIFF_CLEAR);
+	*ret++ = render_integer(change->is_regression);
+	*ret++ = render_text(name[0] ? name : NULL);
+}
+
 /* ---- ranks ---- */
 
 static const struct render_column rank_columns[] = {
@@ -127,21 +184,24 @@ static void rank_row(const struct diff *d, size_t i, struct render_value *ret)
 {
 	const struct diff_rank_change *change = d->ranks + i;
 	const struct diff_lane *after = change->after, *before = change->before;
-	double was = before ? diff_lane_mean(before, DIFF_STEP) : NAN;
-	double is = diff_lane_mean(after, DIFF_STEP);
+	double was = before ? change->step.before : NAN;
+	double is = before ? change->step.after : diff_lane_mean(after, DIFF_STEP);
 
 	*ret++ = render_optional(after->key.has_rank, after->key.rank);
 	*ret++ = render_integer(after->key.gpu_id);
-	*ret++ = render_optional(before != NULL, before ? (int64_t)before->steps : 0);
-	*ret++ = render_integer((int64_t)after->steps);
+	*ret++ = render_optional(before != NULL, before ? (int64_t)before->all.steps : 0);
+	*ret++ = render_integer((int64_t)after->all.steps);
 	*ret++ = ns(was);
 	*ret++ = ns(is);
 	*ret++ = real(diff_ratio(was, is));
 	*ret++ = ratio_text(diff_ratio(was, is), text[0]);
-	for (int part = DIFF_COMPUTATION; part <= DIFF_IDLE; part++)
-		*ret++ = ns(before ? diff_lane_mean(after, (enum diff_part)part) -
-					     diff_lane_mean(before, (enum diff_part)part)
-				   : NAN);
+	for (int part = DIFF_COMPUTATION; part <= DIFF_IDLE; part++) {
+		struct diff_change of_part = {.before = NAN, .after = NAN};
+
+		if (before)
+			of_part = diff_lane_change(d, before, after, (enum diff_part)part);
+		*ret++ = ns(of_part.after - of_part.before);
+	}
 	*ret++ = ns(before ? change->step.error : NAN);
 	*ret++ = ns(before ? change->computation.error : NAN);
 	*ret++ = render_integer(change->is_step_regression || change->is_computation_regression);
@@ -370,6 +430,8 @@ static void straggler_row(const struct diff *d, size_t i, struct render_value *r
 const struct diff_columns diff_tables[DIFF_TABLES] = {
 	[DIFF_TIMELINE_TABLE] = {"timeline", "TIME OF A STEP", part_columns, COUNT(part_columns),
 		part_rows, part_row},
+	[DIFF_KIND_TABLE] = {"kinds", "KINDS OF STEPS", kind_columns, COUNT(kind_columns),
+		kind_rows, kind_row},
 	[DIFF_RANK_TABLE] = {"ranks", "RANKS: A STEP", rank_columns, COUNT(rank_columns), rank_rows,
 		rank_row},
 	[DIFF_KERNEL_TABLE] = {"kernels", "KERNELS", kernel_columns, COUNT(kernel_columns),

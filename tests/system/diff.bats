@@ -205,6 +205,44 @@ b|c|step|100000"
 	jq -e '.comparisons[0] | .regression and ([.kernels[] | select(.regression) | .name] == ["gemm_f16(float*)"])' <<<"$output"
 }
 
+@test "a run with more steps of a longer kind is no slower run, and the kind that is slower is named" {
+	# Steps of one kind take 1000 or 1010 us, of the other, which the first run has less of, 3000 more.
+	fixture a steps=100 prefill=20 wobble=10
+	fixture mixed steps=100 prefill=55 wobble=10
+	fixture slower steps=100 prefill=55 wobble=10 prefill_us=4200 prefill_kernel=1400
+	fixture without steps=100 wobble=10
+	run -0 "$rtl" diff --threshold 1 --threshold rank=1 a.db mixed.db
+	[[ ${lines[-1]} == "mixed: no clear change: a step takes "*"; with kinds of steps as often as in the reference (as each run mixes them: 2.641 ms against 1.581)"* ]]
+	[[ ${lines[-1]} != *kernel* ]]
+	run -0 "$rtl" diff --threshold 1 --threshold rank=1 mixed.db a.db
+	run -5 "$rtl" diff --threshold 10 a.db slower.db
+	equals "${lines[-2]}" "REGRESSION: a step takes over 10 % more"
+	[[ ${lines[-1]} == "REGRESSION: a step of kind B takes over 10 % more: 5.2"*" ms against 4.00"* ]]
+	[[ ${lines[-3]} == "slower: a step takes 14."*"; changed are only steps of kind B: 1.30x, 5.2"* ]]
+	# Where all steps together pass, the kind that does not fails.
+	run -5 "$rtl" diff --threshold 20 a.db slower.db
+	[[ ${lines[-1]} == "REGRESSION: a step of kind B takes over 20 % more: "* && ${lines[-2]} == "slower: "* ]]
+	run -0 "$rtl" diff --threshold 31 a.db slower.db
+	# The letters are those of each run, by the time; 0 is warm-up.
+	equals "$(columns a.db slower.db -- kinds reference_kind candidate_kind reference_steps candidate_steps regression)" "A|B|160|90|0
+B|A|38|108|0"
+	"$rtl" diff --json --threshold 20 a.db slower.db >out || [ $? -eq 5 ]
+	jq -e '.comparisons[0] | .by_kind and .regression and [.kinds[] | .regression] == [false, true] and (.kinds[1].ratio - 1.3 | fabs) < 0.01' out
+	# A kind that one alone has is told, and never hides what takes longer.
+	run -5 "$rtl" diff --threshold 1 without.db a.db
+	[[ ${lines[-2]} == *"; kinds of steps are as each run mixes them, for some are not in both or come less than 3 times; only a has steps of kind B, 48.6 % of its time"* ]]
+	equals "${lines[-1]}" "REGRESSION: a step takes over 1 % more"
+	equals "$(columns a.db without.db -- kinds reference_kind candidate_kind candidate_steps candidate_ns)" "A|A|198|1005051
+B||0|"
+	# Where it takes less than a tenth of the time it is in no figure.
+	fixture few steps=100 prefill=2 wobble=10
+	run -0 "$rtl" diff --threshold 1 without.db few.db
+	[[ ${lines[-1]} == "few: no clear change: "*"; with kinds of steps as often as in the reference ("*"); only few has steps of kind B, 3.9 % of its time" ]]
+	# Runs of one kind have no such table.
+	run -0 "$rtl" diff without.db without.db
+	not grep -q KINDS <<<"$output"
+}
+
 @test "a threshold for ranks finds the one that the mean of all hides" {
 	# What rank 3 computes is 38 % longer, of all 4.75 %; no step is longer, for it has slack.
 	fixture a ranks=8 jitter=4

@@ -6,6 +6,8 @@ Times are us. Each step is a range of `period` (+ `wobble` in odd steps); in it 
 rank `slow_rank`; + `jitter` in odd steps; + `warm` in the first), and an all-reduce of `comm` that begins
 `hidden` before the gemm ends. `late`: `late_rank` begins so much later, all others wait for it in the all-reduce,
 and the step is as much longer. `longer`: the steps of `longer_rank` are.
+`prefill`: so many of the steps, spread evenly, are of another kind: `prefill_us` longer, with three kernels of
+`prefill_kernel` in place of the gemm.
 `prefix`: of the names of all kernels. `extra`: one more kernel of that length after it. `missing`: this rank is absent.
 `lost`: so many dispatches were dropped. `untimed`: so many of each rank have no times, because of the mode.
 `markers=0`: no ranges. `fewer`: this rank has a step less. `again`: rank 0 does all of it twice at once, on another
@@ -26,14 +28,20 @@ DEFAULTS = {"ranks": 2, "steps": 5, "period": 1000, "wobble": 0, "gemm": 400, "j
             "untimed": 0, "markers": 1, "live": 0, "simulated": 1, "name": "job-1", "mode": "lite",
             "front_end": "shadow", "gfx": "gfx90a", "rule": "", "recording": 0, "loss": "",
             "kernels": 1, "fewer": -1, "again": "", "first_gpu": 0, "helper": "", "prefix": "", "late": 0,
-            "late_rank": 0, "longer": 0, "longer_rank": -1}
+            "late_rank": 0, "longer": 0, "longer_rank": -1,
+            "prefill": 0, "prefill_us": 3000, "prefill_kernel": 1000}
+
+
+def is_prefill(o, at):
+    return at > 0 and at * o["prefill"] // o["steps"] != (at - 1) * o["prefill"] // o["steps"]
 
 
 def step(db, o, rank, process_id, at, add):
-    begin = START + sum(o["period"] + o["late"] + o["wobble"] * (n % 2) for n in range(at)) * US
+    begin = START + sum(o["period"] + o["late"] + o["wobble"] * (n % 2)
+                        + o["prefill_us"] * is_prefill(o, n) for n in range(at)) * US
     if rank == o["longer_rank"]:
         begin += o["longer"] * at * US
-    length = o["period"] + o["wobble"] * (at % 2)
+    length = o["period"] + o["wobble"] * (at % 2) + o["prefill_us"] * is_prefill(o, at)
     gemm = (o["gemm"] + (o["slow"] if rank == o["slow_rank"] else 0) + o["jitter"] * (at % 2)
             + (o["warm"] if at == 0 else 0))
     length += o["late"] + (o["longer"] if rank == o["longer_rank"] else 0)
@@ -42,7 +50,12 @@ def step(db, o, rank, process_id, at, add):
         db.execute("INSERT OR IGNORE INTO rtl_marker_base VALUES (?, ?, NULL, 7, 'push', ?, ?, ?)",
                    (process_id, at + 1, text(db, f"step {at}"), begin, begin + length * US))
     start = begin + (o["late"] - wait) * US
-    add(0, start, gemm)
+    if is_prefill(o, at):
+        for n in range(3):
+            add(2, start + n * o["prefill_kernel"] * US, o["prefill_kernel"])
+        gemm = 3 * o["prefill_kernel"]
+    else:
+        add(0, start, gemm)
     add(1, start + (gemm - o["hidden"]) * US, o["comm"] + wait)
     if o["extra"]:
         add(2, start + (gemm - o["hidden"] + o["comm"] + wait) * US, o["extra"])

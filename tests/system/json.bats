@@ -80,6 +80,8 @@ ask() {
 	same outstanding outstanding-*.json
 
 	ask diff-slow diff --json run-reference.db run-slow.db
+	python3 "$here/fixture_diff.py" "$schema" run-kinds.db prefill=2 steps=7
+	ask diff-kinds diff --allow steps --json run-reference.db run-kinds.db
 	cp run-slow.db run-renamed.db
 	sqlite3 run-renamed.db "UPDATE rocpd_string SET string = 'fused(float*)' WHERE string LIKE 'gemm%'"
 	ask diff-renamed diff --json run-reference.db run-renamed.db

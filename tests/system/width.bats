@@ -82,7 +82,8 @@ rows() {
 	local verb
 	"$rtl" run -q --device soft -o t.db -- "$demo" --ranks 3 --steps 3 --straggler 1 >out
 	python3 "$here/fixture_ranks.py" groups "$here/../../collectord/db/schema" groups.db
-	for verb in "whatif groups.db" "whatif t.db" "summary t.db" "timeline t.db" "collectives t.db" "tree t.db" "outstanding t.db" "diff $work/t.db t.db" "diagnose t.db" \
+	python3 "$here/fixture_diff.py" "$here/../../collectord/db/schema" kinds.db prefill=2 steps=7
+	for verb in "whatif groups.db" "whatif t.db" "summary t.db" "timeline t.db" "collectives t.db" "tree t.db" "outstanding t.db" "diff $work/t.db t.db" "diff $work/kinds.db kinds.db" "diagnose t.db" \
 		"info t.db" "info --counters t.db" "doctor --device soft" help; do
 		on_terminal 80 "$verb" >shown
 		python3 - shown <<-'END' || { echo "$verb"; false; }

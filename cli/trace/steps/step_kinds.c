@@ -8,8 +8,7 @@
 #include "cli/base/memory.h"
 #include "proto/base/cleanup.h"
 
-/* Launches of a step are counted by what is launched, in this many classes. */
-#define CLASSES	   64
+#define CLASSES	   STEP_KINDS_CLASSES
 #define COPY_CLASS 0x636f7079u
 
 /* Counts by name and grid, and by name alone. */
@@ -34,6 +33,7 @@ struct finding {
 	size_t *first;		 /* index of the first step of each process */
 	struct place *places;	 /* all steps in the order of time */
 	struct shape *shapes;	 /* as those of the trace */
+	bool is_by_name;	 /* grids are of no use */
 };
 
 static void finding_done(struct finding *f)
@@ -168,6 +168,23 @@ static size_t sort_steps(struct finding *f, bool by_name)
 	return count;
 }
 
+double step_kinds_similarity(const struct step_kind *a, const struct step_kind *b)
+{
+	bool is_by_name = a->is_by_name || b->is_by_name;
+	double both = 0, all = 0;
+
+	if (!a->steps || !b->steps)
+		return 0;
+	for (size_t i = 0; i < CLASSES; i++) {
+		double x = (double)(is_by_name ? a->by_name : a->by_work)[i] / (double)a->steps;
+		double y = (double)(is_by_name ? b->by_name : b->by_work)[i] / (double)b->steps;
+
+		both += x < y ? x : y;
+		all += x < y ? y : x;
+	}
+	return all > 0 ? 100 * both / all : 100;
+}
+
 static bool is_too_many(const struct finding *f, size_t count)
 {
 	return count > STEP_KINDS_MAX ||
@@ -179,8 +196,10 @@ static size_t find_kinds(struct finding *f)
 {
 	size_t count = sort_steps(f, false);
 
-	if (is_too_many(f, count))
+	if (is_too_many(f, count)) {
+		f->is_by_name = true;
 		count = sort_steps(f, true);
+	}
 	if (!is_too_many(f, count))
 		return count;
 	for (size_t p = 0; p < f->steps->count; p++)
@@ -233,8 +252,12 @@ static void add_step(struct finding *f, size_t p, size_t i)
 	kind->total_ns += (uint64_t)length;
 	if (length > kind->longest_ns)
 		kind->longest_ns = length;
-	for (size_t k = 0; k < CLASSES; k++)
+	kind->is_by_name = f->is_by_name;
+	for (size_t k = 0; k < CLASSES; k++) {
 		kind->launches += sketch->by_name[k];
+		kind->by_name[k] += sketch->by_name[k];
+		kind->by_work[k] += sketch->by_work[k];
+	}
 }
 
 /* A name that two kinds share does not identify either. */

@@ -104,6 +104,11 @@ TEST_CASE(batches_of_another_size_are_of_another_kind)
 	assert_int_equal(f.kinds->at[0].steps, 6);
 	assert_int_equal(f.kinds->of_process[0][1], 0); /* the one with most time */
 	assert_int_equal(f.kinds->of_process[0][0], 1);
+	/* 20 launches a step against 10, of another grid; of the same kernel. */
+	assert_true(step_kinds_similarity(f.kinds->at, f.kinds->at) == 100);
+	assert_true(step_kinds_similarity(f.kinds->at, f.kinds->at + 1) == 0);
+	f.kinds->at[1].is_by_name = true;
+	assert_true(step_kinds_similarity(f.kinds->at, f.kinds->at + 1) == 50);
 	/* Both have the same markers: the text tells neither. */
 	assert_string_equal(f.kinds->at[0].name, "");
 	end(&f);

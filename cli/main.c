@@ -117,11 +117,20 @@ static void show_help(bool is_short)
 		printf("  %-6s %s\n", exits[i].status, exits[i].meaning);
 }
 
+/* What takes the place of a verb. */
+static const char *const own_options[] = {"--help", "--version"};
+
 static int refuse(const char *word)
 {
 	const char *names[COMMANDS];
 	const char *nearest;
 
+	if (*word == '-') {
+		nearest = strncmp(word, "--", 2) ? NULL : say_nearest(word, own_options, 2);
+		say("unknown option %s; %s%s%s", word, nearest ? "did you mean " : "see rtl --help",
+			nearest ? nearest : "", nearest ? "?" : "");
+		return CMD_USAGE;
+	}
 	for (size_t i = 0; i < COMMANDS; i++)
 		names[i] = commands[i].name;
 	nearest = say_nearest(word, names, COMMANDS);

@@ -28,6 +28,7 @@ void sample_drop_session(struct sample *sample)
 	free(session->line);
 	free(session->removed_why);
 	free(session->container);
+	free(session->hang);
 }
 
 void sample_free_p(struct sample **sample)

@@ -25,6 +25,9 @@ struct sample_session {
 	bool is_kept;		      /* from retention, or in the list; only for rtl ls */
 	bool is_aside;		      /* a file that a collector found damaged and moved aside */
 	uint64_t written_ns;	      /* the last write to it; only for rtl ls */
+	char *hang; /* what it hangs in, and for how long; NULL if nothing; only for rtl stat */
+	int64_t hang_ns;   /* valid with hang */
+	uint64_t asked_ns; /* CLOCK_MONOTONIC from which on its database may be asked again */
 };
 
 /* One process on one GPU. */

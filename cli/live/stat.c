@@ -10,6 +10,7 @@
 #include "cli/output/table.h"
 #include "cli/base/memory.h"
 #include "cli/base/message.h"
+#include "cli/live/hang.h"
 #include "cli/live/stat_outstanding.h"
 #include "cli/live/screen.h"
 #include "cli/live/stat.h"
@@ -89,7 +90,8 @@ static const struct argp stat_argp = {options, parse, "[SESSION]",
 	"A live table of all ranks and GPUs of the sessions that this user may see: rates, drops."
 	"\vLOAD %: time of kernels per time passed; queues at once make it more than 100. IDLE s: "
 	"since the end of the latest kernel. \"-\": not known (yet), which is never 0. \"!\": "
-	"something is missing, lost kernels or else; the line below says what. Without a "
+	"something is missing, lost kernels or else; the line below says what. What a job hangs in "
+	"for 10 s stands above its ranks. Without a "
 	"terminal -b is meant. --outstanding has the collectors look at what is in flight, and "
 	"shows it as rtl outstanding does. Exit status: 0; 1: no collector answers, or none knows "
 	"SESSION.",
@@ -177,10 +179,11 @@ static int loop_batch(const struct stat_options *o)
 			return i ? CMD_OK : report_absence(now);
 		if (!r && is_missing(now, o->session))
 			return i ? CMD_OK : report_missing(o->session);
-		if (!r)
+		if (!r) {
 			sample_rate(now, before);
-		if (!r)
+			stat_find_hangs(now, before, o->session != NULL);
 			r = print(now, o, !i);
+		}
 		if (r) {
 			if (!ferror(stdout)) /* otherwise main() reports it */
 				say("%s", strerror(-r));
@@ -219,6 +222,7 @@ static int take_live(struct live *live)
 	live->before = live->now;
 	live->now = sample;
 	sample_rate(sample, live->before);
+	stat_find_hangs(sample, live->before, live->options->session != NULL);
 	return 0;
 }
 

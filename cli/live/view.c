@@ -237,6 +237,8 @@ static void put_session(
 	/* What is missing, where and since when, as rtl summary would say it. */
 	if (s->is_missing && s->line)
 		put_line(view, STAT_LOSSY, "%s", s->line);
+	if (s->hang)
+		put_line(view, STAT_LOSSY, "%s", s->hang);
 }
 
 /* Formats one table of all rows of a session and splits it into lines. */
@@ -345,6 +347,8 @@ static json_t *session_json(const struct sample_session *s)
 	json_object_set_new(o, "database", text(s->database));
 	json_object_set_new(o, "command", text(s->command));
 	json_object_set_new(o, "line", text(s->line));
+	json_object_set_new(o, "hang", text(s->hang));
+	json_object_set_new(o, "hang_ns", s->hang ? json_integer(s->hang_ns) : json_null());
 	json_object_set_new(o, "socket", text(s->socket));
 	json_object_set_new(o, "uid", s->has_uid ? json_integer(s->uid) : json_null());
 	json_object_set_new(o, "closed", json_boolean(s->is_closed));

@@ -460,6 +460,159 @@ static void say_single(FILE *to, const struct outstanding *o, const bool *is_in)
 	}
 }
 
+/* ---- hangs ----------------------------------------------------------------------------- */
+
+/* Returns what the rank has waited in for @min_ns. */
+static const struct outstanding_wait *hangs_in(const struct outstanding_rank *rank, int64_t min_ns)
+{
+	const struct outstanding_wait *wait = rank->is_stopped ? NULL : outstanding_in(rank);
+
+	return wait && wait->ran_ns >= min_ns ? wait : NULL;
+}
+
+static const struct outstanding_wait *find_longest(
+	const struct outstanding *o, int64_t min_ns, bool is_odd_only)
+{
+	const struct outstanding_wait *longest = NULL;
+
+	for (size_t i = 0; i < o->count; i++) {
+		const struct outstanding_wait *wait = hangs_in(o->ranks + i, min_ns);
+
+		if (wait && (o->is_odd[i] || !is_odd_only) &&
+			(!longest || wait->ran_ns > longest->ran_ns))
+			longest = wait;
+	}
+	return longest;
+}
+
+static char *wait_name(const struct outstanding_wait *wait)
+{
+	char *name = NULL;
+	FILE *to = xmemstream(&name);
+
+	if (wait->has_collective)
+		outstanding_put_call(to, wait->op, wait->comm_seq);
+	else
+		outstanding_put_kernel(to, wait->kernel);
+	xfclose(to);
+	return name;
+}
+
+/* "ranks 0-2,4-7"; "12 ranks" where that is long. */
+static char *ranks_name(const struct outstanding *o, const bool *is_in, size_t count)
+{
+	char *name = NULL;
+	FILE *to = xmemstream(&name);
+
+	put_ranks(to, o, is_in);
+	xfclose(to);
+	if (count == 1 || strlen(name) <= strlen("ranks 0-2,4-7"))
+		return name;
+	free(name);
+	return xasprintf("%zu ranks", count);
+}
+
+static const char *say_not_in(bool is_live, size_t count)
+{
+	if (is_live)
+		return count == 1 ? " is not in it" : " are not in it";
+	return count == 1 ? " was not in it" : " were not in it";
+}
+
+/* The line is cut in the name of the kernel only. */
+static char *hang_line(const struct outstanding *o, const struct outstanding_hang *hang,
+	const struct outstanding_wait *wait, const bool *is_in, const bool *is_absent)
+{
+	size_t in = 0, absent = 0, others;
+	CLEANUP(free_p) char *ranks = NULL;
+	CLEANUP(free_p) char *what = wait_name(wait);
+	CLEANUP(free_p) char *name = NULL;
+	CLEANUP(free_p) char *missing = NULL;
+	CLEANUP(free_p) char *end = NULL;
+	bool is_live = false;
+
+	for (size_t i = 0; i < o->count; i++) {
+		in += is_in[i];
+		absent += is_absent[i];
+		is_live |= is_in[i] && o->ranks[i].is_alive;
+	}
+	ranks = ranks_name(o, is_in, in);
+	if (*ranks >= 'a' && *ranks <= 'z')
+		*ranks = (char)(*ranks - 'a' + 'A');
+	missing = absent ? ranks_name(o, is_absent, absent) : NULL;
+	end = xasprintf(" for %" PRId64 ".%" PRId64 " s%s%s%s", hang->for_ns / 1000000000,
+		hang->for_ns / 100000000 % 10, missing ? "; " : "", missing ? missing : "",
+		missing ? say_not_in(is_live, absent) : "");
+	others = strlen(ranks) + strlen(" hangs in ") + strlen(end);
+	name = render_escape_cut(what, strlen(what),
+		others + 10 < OUTSTANDING_LINE_MAX ? OUTSTANDING_LINE_MAX - others : 10);
+	return xasprintf("%s %s in %s%s", ranks,
+		!is_live  ? "hung"
+		: in == 1 ? "hangs"
+			  : "hang",
+		name, end);
+}
+
+static char *hang_text(const struct outstanding *o, const char *line,
+	const struct outstanding_wait *wait, const bool *is_absent)
+{
+	const struct outstanding_rank *first = NULL;
+	char *text = NULL;
+	size_t absent = 0;
+	FILE *to = xmemstream(&text);
+
+	fputs(line, to);
+	for (size_t i = 0; i < o->count; i++) {
+		absent += is_absent[i];
+		first = is_absent[i] && !first ? o->ranks + i : first;
+	}
+	if (first) {
+		fputs(": ", to);
+		if (absent == 1)
+			fputs("it", to);
+		else
+			put_rank(to, first);
+		fputc(' ', to);
+		put_doing(to, first);
+		put_behind(to, first, wait);
+	}
+	xfclose(to);
+	return text;
+}
+
+struct outstanding_hang *outstanding_find_hang(const struct outstanding *o, int64_t min_ns)
+{
+	const struct outstanding_wait *wait = find_longest(o, min_ns, true);
+	CLEANUP(free_p) bool *is_in = xcalloc(o->count + 1, sizeof(bool));
+	CLEANUP(free_p) bool *is_absent = xcalloc(o->count + 1, sizeof(bool));
+	struct outstanding_hang *hang;
+
+	wait = wait ? wait : find_longest(o, min_ns, false);
+	if (!wait)
+		return NULL;
+	for (size_t i = 0; i < o->count; i++) {
+		const struct outstanding_wait *other = hangs_in(o->ranks + i, min_ns);
+
+		is_in[i] = other && (other == wait || is_same(other, wait));
+		is_absent[i] = o->is_odd[i] && !is_in[i];
+	}
+	hang = xcalloc(1, sizeof(*hang));
+	hang->for_ns = wait->ran_ns;
+	hang->line = hang_line(o, hang, wait, is_in, is_absent);
+	hang->text = hang_text(o, hang->line, wait, is_absent);
+	return hang;
+}
+
+void outstanding_hang_free_p(struct outstanding_hang **hang)
+{
+	if (!*hang)
+		return;
+	free((*hang)->line);
+	free((*hang)->text);
+	free(*hang);
+	*hang = NULL;
+}
+
 /* ---- judgement ------------------------------------------------------------------------- */
 
 /* Considers the ranks of @is_of. */

@@ -76,8 +76,8 @@ static bool is_this_boot(const char *boot_id)
 	return boot_id && !strcmp(boot_id, hex);
 }
 
-/* Asks the kernel for the process that has this pid now. */
-static bool is_running(int64_t pid, int64_t start_time)
+/* Asks the kernel for the process that has this pid now. @is_stopped: by a signal or a debugger. */
+static bool is_running(int64_t pid, int64_t start_time, bool *is_stopped)
 {
 	char path[64], line[1024] = "";
 	const char *after;
@@ -98,6 +98,7 @@ static bool is_running(int64_t pid, int64_t start_time)
 	after = strrchr(line, ')');
 	if (!after || after[1] != ' ' || after[2] == 'Z' || after[2] == 'X')
 		return false;
+	*is_stopped = after[2] == 'T' || after[2] == 't';
 	for (int field = 2; after && field < 22; field++)
 		after = strchr(after + 1, ' ');
 	if (after)
@@ -123,7 +124,7 @@ static void add_rank(struct outstanding *o, const struct query_rows *rows)
 	rank->ended = copy_text(rows, 5);
 	rank->is_alive = !rank->ended && query_is_null(rows, 8) &&
 			 is_this_boot(query_text(rows, 3)) &&
-			 is_running(rank->pid, query_integer(rows, 4));
+			 is_running(rank->pid, query_integer(rows, 4), &rank->is_stopped);
 	rank->is_unseen = !rank->ended && !rank->is_alive;
 	o->is_live |= rank->is_alive;
 	o->realtime_offset_ns = query_integer(rows, 9);
@@ -295,6 +296,14 @@ static int number_communication(const struct trace *trace, struct outstanding *o
 			count_kernels(rank, trace->shapes[i].category, dispatches[i]);
 	}
 	return r;
+}
+
+bool outstanding_may_hang(struct query *query, int64_t min_ns)
+{
+	int64_t now_ns = (int64_t)clock_boottime_ns(), since_ns;
+
+	return !query_number(query, "longest_in_flight", now_ns, &since_ns) &&
+	       since_ns <= now_ns - min_ns;
 }
 
 /* ---- all of it ------------------------------------------------------------------------- */

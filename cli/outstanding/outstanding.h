@@ -51,9 +51,10 @@ struct outstanding_rank {
 	int64_t process_id, pid;
 	bool has_rank;
 	int64_t rank;
-	bool is_alive;	/* as far as can be seen from this host */
-	bool is_unseen; /* not alive, and no collector saw its end */
-	char *ended;	/* exited, killed, ...; NULL if no collector knows */
+	bool is_alive;	 /* as far as can be seen from this host */
+	bool is_stopped; /* alive, by SIGSTOP or a debugger: its shim sees no dispatch end */
+	bool is_unseen;	 /* not alive, and no collector saw its end */
+	char *ended;	 /* exited, killed, ...; NULL if no collector knows */
 	bool has_status;
 	int64_t status;
 	int64_t end_ns;	  /* 0 if unknown */
@@ -99,6 +100,30 @@ void outstanding_judge(struct outstanding *outstanding);
  * by then.
  */
 const struct outstanding_wait *outstanding_in(const struct outstanding_rank *rank);
+
+/* Ranks that wait in one operation for so long that the job does not get on. */
+struct outstanding_hang {
+	char *line; /* "Rank 2 hangs in wait_for_flag for 59.1 s": OUTSTANDING_LINE_MAX at most */
+	char *text; /* the line, and what a rank does that is missing in the operation */
+	int64_t for_ns;
+};
+
+/* A line for a narrow terminal. */
+#define OUTSTANDING_LINE_MAX 80
+
+/*
+ * Returns the hang of the ranks that stand out, else of those that wait longest; NULL if no
+ * dispatch has run for @min_ns, or was running so long when its process died. What a stopped
+ * process has in flight may long have ended.
+ */
+struct outstanding_hang *outstanding_find_hang(
+	const struct outstanding *outstanding, int64_t min_ns);
+/*
+ * False where no live process can have a hang of @min_ns: one small query, as collectors write down
+ * only what does not get on.
+ */
+bool outstanding_may_hang(struct query *query, int64_t min_ns);
+void outstanding_hang_free_p(struct outstanding_hang **hang);
 
 /* Returns "SIGKILL" or "exit status 3"; valid until the next call. */
 const char *outstanding_status(const struct outstanding_rank *rank);

@@ -714,11 +714,10 @@ static bool has_died(const struct outstanding *o, const struct outstanding_rank 
 	return true;
 }
 
-/* A dispatch in flight for REASON_HANG_S hangs: no kernel of a job that makes progress takes that
- * long. */
 static int load_hang(struct loading *l)
 {
 	CLEANUP(outstanding_free_p) struct outstanding *o = NULL;
+	CLEANUP(outstanding_hang_free_p) struct outstanding_hang *found = NULL;
 	struct reason_hang *hang = &l->figures->hang;
 	int r = outstanding_new(l->trace, &o);
 	size_t odd = 0;
@@ -729,14 +728,15 @@ static int load_hang(struct loading *l)
 		const struct outstanding_rank *rank = o->ranks + i;
 
 		hang->is_fault |= has_died(o, rank);
-		for (size_t k = 0; k < rank->wait_count; k++)
-			hang->is_hang |= rank->waits[k].for_ns >= REASON_HANG_S * 1000000000ll;
 		if (!o->is_odd[i])
 			continue;
 		hang->has_process = !odd++;
 		hang->process_id = rank->process_id;
 	}
-	snprintf(hang->text, sizeof(hang->text), "%s", o->sentence);
+	found = outstanding_find_hang(o, REASON_HANG_NS);
+	hang->is_hang = found != NULL;
+	snprintf(hang->text, sizeof(hang->text), "%s",
+		found && !hang->is_fault ? found->text : o->sentence);
 	return 0;
 }
 
@@ -784,7 +784,8 @@ int reason_load(const struct trace *trace, const struct verdict *verdict,
 		ret->has_edges |= trace->processes[i].has_edges;
 	}
 	r = has_faults(&l, &has_fault);
-	if (!r && (counts->outstanding || has_fault))
+	if (!r && (counts->outstanding || has_fault ||
+			  (ret->is_live && outstanding_may_hang(l.query, REASON_HANG_NS))))
 		r = load_hang(&l);
 	return r ? r : load_part(&l, error);
 }

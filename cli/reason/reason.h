@@ -20,6 +20,8 @@
 
 #define REASON_TEXT_BYTES 384
 #define REASON_HINT_BYTES 256
+/* No kernel of a job that makes progress takes so long: its dispatch hangs. */
+#define REASON_HANG_NS	  (REASON_HANG_S * 1000000000ll)
 
 /* The kernels of one category. */
 struct reason_sum {

@@ -8,7 +8,7 @@
 /* name, value, meaning */
 #define REASON_THRESHOLDS(X)                                                                       \
 	X(KERNELS, 50, "kernels with a time: of fewer nothing is said")                            \
-	X(HANG_S, 10, "s for which a dispatch is in flight: then it hangs")                        \
+	X(HANG_S, 10, "s for which a dispatch runs: then it hangs")                                \
 	X(LATE_PCT, 5, "% of the time that the others wait for a rank")                            \
 	X(PART_PCT, 10, "% of the time: a part that is smaller is not the reason")                 \
 	X(SHORT_US, 20, "us that a kernel takes on average: then kernels are short")               \
@@ -26,7 +26,7 @@
 	X(DIED, "died",                                                                            \
 		"a process died of a fault: SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, "    \
 		"SIGTRAP")                                                                         \
-	X(HANG, "hang", "a dispatch is or was in flight for HANG_S")                               \
+	X(HANG, "hang", "a dispatch runs for HANG_S, or did when its process died")                \
 	X(FEW, "few", "fewer than KERNELS have one")                                               \
 	X(EVENT, "event",                                                                          \
 		"steps that are 5 times as long as the median and longer, or twice for one rank, " \

@@ -75,6 +75,12 @@ no_control_bytes() { # of a text with several lines
 	apart "$rtl" sumary clean.db
 	[ "$status" -eq 2 ]
 	[ "$err" = "rtl: unknown verb sumary; did you mean summary?" ]
+	for words in "--verson:did you mean --version?" "--hlep:did you mean --help?" "--json:see rtl --help" "-x:see rtl --help"; do
+		apart "$rtl" "${words%%:*}"
+		[ "$status" -eq 2 ]
+		[ "$err" = "rtl: unknown option ${words%%:*}; ${words#*:}" ]
+		[ -z "$output" ]
+	done
 	apart "$rtl" summary --strickt clean.db
 	[ "$status" -eq 2 ]
 	[ "$err" = "rtl: summary: unknown option --strickt; did you mean --strict?" ]

@@ -51,6 +51,44 @@ ended() { ! kill -0 "$runner" 2>/dev/null; }
 	accounted t.db
 }
 
+@test "rtl stat and rtl summary say what a job hangs in, and nothing of one that gets on and has a stopped rank" {
+	SOFTGPU_COUNT=2 "$rtl" run -o stopped.db --device soft -- "$demo" --ranks 2 --dispatches 2000000 --rate 500 \
+		>out.stopped 2>err.stopped 3>&- &
+	pids+=($!)
+	# What is in flight there ends, but its shim does not see it.
+	stops_with_work() {
+		local pid
+		pid=$(sql stopped.db 'SELECT pid FROM rtl_process WHERE rank = 1' 2>/dev/null) && [ -n "$pid" ] || return 1
+		gets_on=$(sql stopped.db 'SELECT name FROM rtl_session')
+		kill -STOP "$pid"
+		"$rtl" ctl flush "$gets_on" >flushed
+		[ "$(sql stopped.db "SELECT count(*) FROM rtl_in_flight f JOIN rtl_process p ON p.id = f.process_id WHERE rank = 1")" -eq 0 ] || return 0
+		kill -CONT "$pid"
+		return 1
+	}
+	wait_until stops_with_work
+	start --hang-at 3 --fault-rank 2
+	named() { session=$(sql t.db 'SELECT name FROM rtl_session' 2>/dev/null) && [ -n "$session" ]; }
+	wait_until named
+	timeout 900 "$rtl" stat -b -i 1 "$session" | grep -m 1 -B 1 -A 1 'hangs in' >line
+	[[ $(sed -n 2p line) =~ ^Rank\ 2\ hangs\ in\ wait_for_flag\ for\ [0-9.]+\ s$ ]]
+	[[ $(sed -n 1p line) == *" processes live "* ]]
+	[[ $(sed -n 3p line) == "RANK  GPU "* ]]
+	"$rtl" stat -n 1 --json "$session" | jq -e '.sessions[0] | .hang_ns >= 1e10 and (.hang | startswith("Rank 2 hangs in wait_for_flag for "))'
+	"$rtl" summary t.db | tail -n 1 | grep -Eq '^SIMULATED reason: Rank 2 hangs in wait_for_flag for [0-9.]+ s, so far; rtl outstanding shows every rank'
+	long_ago() {
+		local since_ns
+		since_ns=$(sql stopped.db 'SELECT min(submit_ns) FROM rtl_in_flight')
+		[ "${since_ns:-0}" -gt 0 ] && awk -v since_ns="$since_ns" '{exit $1 - since_ns / 1e9 < 12}' /proc/uptime
+	}
+	wait_until long_ago
+	"$rtl" stat -n 1 --json "$gets_on" >stopped.json
+	jq -e '.sessions[0].hang == null and .sessions[0].hang_ns == null and any(.ranks[]; .rank == 1 and .pending > 0)' stopped.json
+	"$rtl" stat -b -n 1 "$gets_on" >table
+	"$rtl" summary stopped.db >>table
+	not grep -E 'hang|in kernel' table
+}
+
 @test "without RCCL's calls kernels of communication are compared by their number" {
 	# The 23rd all-reduce ends nowhere; the rank of GPU 3 hangs before it.
 	export SOFTGPU_FAULT="kernel $allreduce#22 fault=never;kernel $gemm#90 gpu=3 fault=never"
@@ -98,6 +136,7 @@ finished gemm_x 12.4 s before as its last kernel; its last call in that communic
       6    6      0  1   12.4  22:14:07.6       1  step 1204  SIGTERM in all_reduce #1,204, 4.2 MB,…
       7    7      0  1   12.4  22:14:07.6       1  step 1204  SIGTERM in all_reduce #1,204, 4.2 MB,…
 END
+	"$rtl" summary hung.db | grep -q '^SIMULATED reason: Ranks 0-2,4-7 hung in all_reduce #1,204 for 12.3 s; rank 3 was not in it: it died (SIGTERM), having finished gemm_x 12.4 s before'
 	"$rtl" outstanding --csv hung.db >rows.csv
 	[ "$(python3 -c 'import csv; print(sum(r["comm"] == str(0x9e3f12ab) for r in csv.DictReader(open("rows.csv"))))')" -eq 7 ]
 }

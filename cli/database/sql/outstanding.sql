@@ -40,6 +40,11 @@ FROM head h
 	LEFT JOIN rocpd_string o ON o.id = c.api_id
 ORDER BY h.process_id, h.submit_ns IS NULL, h.submit_ns, h.queueId;
 
+-- query longest_in_flight
+-- since 9
+-- The oldest submission that a living process has in flight, for a quick look.
+SELECT min(submit_ns) FROM rtl_in_flight;
+
 -- query waiting_older
 -- As waiting, of a file before schema 9: only what was outstanding when its process ended.
 SELECT o.process_id, o.queueId, min(o.sequenceId), o.gpuId, o.description_id, s.string, o.submit_ns,

@@ -454,6 +454,7 @@ static void forget_cuts(struct waiting_group *group)
 	free(group->numbers);
 	group->cuts = group->numbers = NULL;
 	group->windows = 0;
+	group->is_warm = false;
 }
 
 static int cut(const struct work *work, size_t id, const struct steps *steps)

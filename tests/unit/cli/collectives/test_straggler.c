@@ -612,3 +612,25 @@ TEST_CASE(a_step_in_which_hosts_that_are_ahead_wait_is_no_event)
 	assert_int_equal(m.s.found.event.longest, 9);
 	end(&m.s);
 }
+
+/* After four steps some ranks have nothing to do, and run through the others. */
+TEST_CASE(steps_in_which_half_of_the_ranks_have_no_work_left_make_no_median)
+{
+	struct scene s;
+
+	for (size_t done = RANKS / 2 - 1; done <= RANKS / 2; done++) {
+		begin(&s);
+		for (size_t i = 5; i <= WINDOWS; i++)
+			s.cuts[i] = (int64_t)(400 + i - 4) * MS;
+		for (size_t rank = 0; rank < RANKS; rank++)
+			for (size_t i = 4; i < WINDOWS; i++) {
+				*cell(&s, rank, i) = (struct waiting_cell){0};
+				cell(&s, rank, i)
+					->class_ns[rank < done ? SWEEP_UNKNOWN : SWEEP_COMPUTE] =
+					MS;
+			}
+		assert_false(find(&s));
+		assert_int_equal(s.found.event.count, done * 2 < RANKS ? 4 : 0);
+		end(&s);
+	}
+}

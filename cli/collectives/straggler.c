@@ -98,17 +98,47 @@ static void add_window(struct search *s, size_t window)
 	s->wall_ns += length_of(s->group, window);
 }
 
-/* Returns the median length of the windows of @kind. For a negative @kind, or a kind with too few
- * windows, returns that of all windows. */
-static int64_t median_of_kind(const struct waiting_group *group, int kind, int64_t *buffer)
+/*
+ * Marks the windows before or after all work of half of the ranks or more, unless all windows are:
+ * the windows are cut by the steps of these, too, which may take no time there. The steps of a
+ * process without others are its own.
+ */
+static int find_outside(const struct waiting_group *group, bool *ret)
+{
+	CLEANUP(free_p) size_t *lanes = calloc(group->windows + 1, sizeof(*lanes));
+	size_t count = 0;
+
+	if (!lanes)
+		return -ENOMEM;
+	for (size_t i = 0; i < group->lane_count && !group->is_alone; i++) {
+		size_t first = 0, end = group->windows;
+
+		while (first < end && waiting_does_nothing(waiting_cell(group, i, first)))
+			lanes[first++]++;
+		while (end > first && waiting_does_nothing(waiting_cell(group, i, end - 1)))
+			lanes[--end]++;
+	}
+	for (size_t i = 0; i < group->windows && !group->is_alone; i++) {
+		ret[i] = lanes[i] * 2 >= group->lane_count;
+		count += ret[i];
+	}
+	if (count == group->windows)
+		memset(ret, 0, count * sizeof(*ret));
+	return 0;
+}
+
+/* Returns the median length of the windows of @kind that are not outside. For a negative @kind, or
+ * a kind with too few windows, returns that of all windows. */
+static int64_t median_of_kind(
+	const struct waiting_group *group, const bool *is_outside, int kind, int64_t *buffer)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < group->windows; i++)
-		if (kind < 0 || group->kinds[i] == kind)
+		if (!is_outside[i] && (kind < 0 || group->kinds[i] == kind))
 			buffer[count++] = length_of(group, i);
 	if (kind >= 0 && count < STEP_KINDS_STEPS_LEAST)
-		return median_of_kind(group, -1, buffer);
+		return median_of_kind(group, is_outside, -1, buffer);
 	qsort(buffer, count, sizeof(*buffer), compare_times);
 	return buffer[count / 2];
 }
@@ -117,16 +147,17 @@ static int find_medians(struct search *s)
 {
 	const struct waiting_group *group = s->group;
 	CLEANUP(free_p) int64_t *buffer = calloc(group->windows + 1, sizeof(*buffer));
+	CLEANUP(free_p) bool *is_outside = calloc(group->windows + 1, sizeof(*is_outside));
 	int64_t of_kind[STEP_KINDS_MAX] = {0};
 
-	if (!buffer)
+	if (!buffer || !is_outside || find_outside(group, is_outside))
 		return -ENOMEM;
-	s->median_ns = median_of_kind(group, -1, buffer);
+	s->median_ns = median_of_kind(group, is_outside, -1, buffer);
 	for (size_t i = 0; i < group->windows; i++) {
 		int64_t *median = group->kinds ? of_kind + group->kinds[i] : &s->median_ns;
 
 		if (group->kinds && !*median)
-			*median = median_of_kind(group, group->kinds[i], buffer);
+			*median = median_of_kind(group, is_outside, group->kinds[i], buffer);
 		s->typical_ns[i] = *median;
 	}
 	return 0;

@@ -300,6 +300,23 @@ static int bound_by_operations(const struct search *s, struct straggler *straggl
 	return 0;
 }
 
+/* Divides what bounds and additions have made of the gain among the kinds of steps as the windows'
+ * gains, so that it is all of theirs. */
+static void divide_among_kinds(struct straggler *straggler)
+{
+	int64_t sum = 0;
+
+	for (int i = 0; i < STEP_KINDS_MAX; i++)
+		sum += straggler->kind_gain_ns[i];
+	for (int i = 0; i < STEP_KINDS_MAX && sum > 0; i++) {
+		double part = (double)straggler->kind_gain_ns[i] / (double)sum;
+		int64_t gain = (int64_t)(part * (double)straggler->gain_ns);
+
+		straggler->kind_gain_ns[i] =
+			gain < straggler->kind_wall_ns[i] ? gain : straggler->kind_wall_ns[i];
+	}
+}
+
 /* Returns what a lane does in a window other than to communicate. */
 static int64_t work_in(const struct search *s, uint32_t lane, size_t window)
 {
@@ -373,6 +390,7 @@ int straggler_price(struct search *s, struct straggler *straggler)
 	straggler->is_about = pairs * 10 > straggler->gain_ns;
 	if (add_waits_between(s, gains, straggler) || bound_by_operations(s, straggler))
 		return -ENOMEM;
+	divide_among_kinds(straggler);
 	straggler->is_at_most = common * 10 > straggler->gain_ns;
 	straggler->is_in_slack =
 		common * 2 >= straggler->gain_ns ||

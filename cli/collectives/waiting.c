@@ -79,13 +79,9 @@ void waiting_add(struct waiting_cell *to, const struct waiting_cell *from)
 
 bool waiting_is_empty(const struct waiting_group *group, size_t window)
 {
-	for (size_t i = 0; i < group->lane_count; i++) {
-		const struct waiting_cell *cell = waiting_cell(group, i, window);
-
-		if (cell->class_ns[SWEEP_COMPUTE] || cell->class_ns[SWEEP_COPY] ||
-			cell->class_ns[SWEEP_COMM])
+	for (size_t i = 0; i < group->lane_count; i++)
+		if (!waiting_does_nothing(waiting_cell(group, i, window)))
 			return false;
-	}
 	return true;
 }
 
@@ -454,6 +450,7 @@ static void forget_cuts(struct waiting_group *group)
 	free(group->numbers);
 	group->cuts = group->numbers = NULL;
 	group->windows = 0;
+	group->is_warm = false;
 }
 
 static int cut(const struct work *work, size_t id, const struct steps *steps)

@@ -115,6 +115,12 @@ enum waiting_direction waiting_direction_of(
 uint32_t waiting_root_launch(
 	const struct collectives *c, const struct collectives_operation *operation);
 
+static inline bool waiting_does_nothing(const struct waiting_cell *cell)
+{
+	return !cell->class_ns[SWEEP_COMPUTE] && !cell->class_ns[SWEEP_COPY] &&
+	       !cell->class_ns[SWEEP_COMM];
+}
+
 /* Returns true if nothing was recorded in the window, perhaps because the user asked for that. */
 bool waiting_is_empty(const struct waiting_group *group, size_t window);
 /* Adds @from to @to. */

@@ -476,6 +476,14 @@ def check_kinds(rtl, folder, seed):
     assert reason["straggler"]["ranks"] == [1] and reason["straggler"]["cause"] == "host", (seed, reason)
     assert re.search(r"100 % of it in steps of kind A", reason["text"]), (seed, reason)
     assert reason["kinds"][0]["cost_pct"] > 15 and reason["kinds"][1]["cost_pct"] < 1, (seed, reason)
+    check_shares(reason)
+    # Kernels that take longer now here, now there bound what the rank costs.
+    job = Job(4, seed=seed, jitter=0.1)
+    slow(1, 1.6)(job)
+    reason = ask(rtl, job.run(prefills()), folder)
+    assert reason["straggler"]["ranks"] == [1], (seed, reason)
+    check_shares(reason)
+    assert abs(sum(kind["share_of_cost_pct"] for kind in reason["kinds"]) - 100) < 0.01, (seed, reason["kinds"])
 
 
 def check_custom(rtl, folder, seed):
@@ -795,6 +803,22 @@ def ask(rtl, job, folder, change=""):
     return json.loads(done.stdout)["reason"]
 
 
+def shares_in(told, path=""):
+    """Yields the path and the value of each share of a reason in JSON."""
+    for key, value in told.items() if isinstance(told, dict) else enumerate(told):
+        if isinstance(value, (dict, list)):
+            yield from shares_in(value, "%s/%s" % (path, key))
+        elif str(key).endswith("_pct") and value is not None:
+            yield "%s/%s" % (path, key), value
+
+
+def check_shares(reason):
+    shares = dict(shares_in(reason))
+    assert shares and all(-1e-9 <= share <= 100 + 1e-9 for share in shares.values()), (shares, reason["text"])
+    said = [int(word) for word in re.findall(r"(\d+) %", reason["text"])]
+    assert all(share <= 100 for share in said), reason["text"]
+
+
 def check_fault(rtl, folder, fault, seed):
     name, ranks, program, spoil, at_fault, cause, settings = fault
     program, healthy = program if isinstance(program, tuple) else (program, program)
@@ -805,6 +829,7 @@ def check_fault(rtl, folder, fault, seed):
     truth = 100 * (1 - Job(ranks, seed=seed, **settings).run(healthy).wall_ns() / job.wall_ns())
     reason = ask(rtl, job, folder)
     straggler = reason["straggler"]
+    check_shares(reason)
     assert straggler, (name, seed, reason["text"])
     assert reason["code"] == ("slow_rank" if cause == "compute" else "late_rank"), (name, seed, reason)
     assert sorted(straggler["ranks"]) == at_fault and straggler["cause"] == cause, (name, seed, reason)
@@ -864,8 +889,7 @@ def main():
             for name, ranks, program, code in OTHERS:
                 reason = ask(rtl, Job(ranks, seed=seed, hosts=0).run(program), folder)
                 assert reason["code"] == code and reason["straggler"] is None, (name, seed, reason)
-                shares = [int(word) for word in re.findall(r"(\d+) %", reason["text"])]
-                assert all(share <= 100 for share in shares), (name, reason["text"])
+                check_shares(reason)
     print("ok")
 
 

@@ -612,3 +612,50 @@ TEST_CASE(a_step_in_which_hosts_that_are_ahead_wait_is_no_event)
 	assert_int_equal(m.s.found.event.longest, 9);
 	end(&m.s);
 }
+
+/* After four steps some ranks have nothing to do, and run through the others. */
+TEST_CASE(steps_in_which_half_of_the_ranks_have_no_work_left_make_no_median)
+{
+	struct scene s;
+
+	for (size_t done = RANKS / 2 - 1; done <= RANKS / 2; done++) {
+		begin(&s);
+		for (size_t i = 5; i <= WINDOWS; i++)
+			s.cuts[i] = (int64_t)(400 + i - 4) * MS;
+		for (size_t rank = 0; rank < RANKS; rank++)
+			for (size_t i = 4; i < WINDOWS; i++) {
+				*cell(&s, rank, i) = (struct waiting_cell){0};
+				cell(&s, rank, i)
+					->class_ns[rank < done ? SWEEP_UNKNOWN : SWEEP_COMPUTE] =
+					MS;
+			}
+		assert_false(find(&s));
+		assert_int_equal(s.found.event.count, done * 2 < RANKS ? 4 : 0);
+		end(&s);
+	}
+}
+
+/* What bounds the cost bounds that of each kind of steps: they cost all of it together. */
+TEST_CASE(the_kinds_of_steps_cost_together_what_the_rank_does)
+{
+	struct meeting_scene m;
+	const struct straggler *found = &m.s.found.steady;
+	uint8_t kinds[WINDOWS];
+
+	begin(&m.s);
+	m.c.operation_count = 0;
+	meet(&m, 1);
+	m.s.group.kinds = kinds;
+	for (size_t i = 0; i < WINDOWS; i++) {
+		kinds[i] = i % 4 ? 1 : 0;
+		does(&m.s, 3, i, SWEEP_COMPUTE, kinds[i] ? 6 * MS : 9 * MS);
+	}
+	/* Another rank comes to each operation 5.5 ms before it. */
+	m.launches[5].start = 195 * MS / 10;
+	assert_true(find(&m.s));
+	assert_true(fabs(found->cost_pct - 5.5) < 1e-9);
+	assert_int_equal(found->kind_wall_ns[0], 5 * 100 * MS);
+	assert_true(llabs(found->kind_gain_ns[0] - found->gain_ns * 45 / 135) < 3);
+	assert_true(llabs(found->kind_gain_ns[0] + found->kind_gain_ns[1] - found->gain_ns) < 3);
+	end(&m.s);
+}

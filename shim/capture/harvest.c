@@ -76,8 +76,8 @@ static enum outcome times_wait(struct capture *c, struct slot_private *private, 
 }
 
 /*
- * docs/capture.md, missed packets: number @passed had the barrier bit and has fired, so this dispatch has
- * ended.
+ * docs/capture.md, missed packets: number @passed had the barrier bit and has fired, so this
+ * dispatch has ended.
  */
 static bool is_passed(struct capture *c, slot_ref ref, uint64_t passed)
 {
@@ -493,7 +493,7 @@ bool harvest_runtime_hold(struct capture *c)
 
 	/* Only harvest_detach() contends for it. */
 	while (atomic_exchange_explicit(&c->pass_lock, 1, memory_order_acquire))
-		patience_take(&checks);
+		wait_between_checks(&checks);
 	if (!c->is_detached)
 		return true;
 	harvest_runtime_release(c);
@@ -581,7 +581,7 @@ static void slot_abandon(struct capture *c, struct capture_queue *q, slot_ref re
 
 		/* Not finished only while another thread reads the signal, for a few loads. */
 		while (appsig_poll(c, ref, APPSIG_LAST) != APPSIG_FINISHED)
-			patience_take(&checks);
+			wait_between_checks(&checks);
 		start = private->start;
 		end = private->end;
 	}

@@ -30,7 +30,7 @@ void harvest_lock_wait(struct capture *c)
 	unsigned checks = 0;
 
 	while (!harvest_lock_try(c))
-		patience_take(&checks);
+		wait_between_checks(&checks);
 }
 
 void harvest_lock_release(struct capture *c)

@@ -36,7 +36,7 @@ static void holders_lock(struct capture *c)
 	unsigned checks = 0;
 
 	while (atomic_exchange_explicit(&c->holders_lock, 1, memory_order_acquire))
-		patience_take(&checks);
+		wait_between_checks(&checks);
 }
 
 static void holders_unlock(struct capture *c)

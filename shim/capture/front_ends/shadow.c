@@ -617,7 +617,7 @@ bool shadow_quiesce(struct capture *c, uint64_t deadline_ns)
 		while (atomic_load(&s->is_live) && atomic_load(&s->walk) != WALK_FREE) {
 			if (clock_monotonic_ns() >= deadline_ns)
 				return false;
-			patience_take(&checks);
+			wait_between_checks(&checks);
 		}
 	}
 	return true;
@@ -762,7 +762,7 @@ static void release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
 	 */
 	while (!walk_hold(s)) {
 		walk_rescue_abandoned(s, (uintptr_t)&checks);
-		patience_take(&checks);
+		wait_between_checks(&checks);
 	}
 	atomic_store_explicit(&s->is_live, 0, memory_order_relaxed);
 	shadow_table_remove(c->head.shadow, SHADOW_BY_DOORBELL, s->doorbell.handle);

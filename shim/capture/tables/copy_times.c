@@ -166,7 +166,7 @@ static bool watch_use(struct watch *watch, uint64_t signal, enum use use, struct
 		 */
 		if (use == USE_BY_PACKET)
 			return word_change(watch, &word, WATCH_SPOILED);
-		patience_take(&seen->checks);
+		wait_between_checks(&seen->checks);
 		return false;
 	}
 	if (use == USE_BY_COPY && state != WATCH_MADE && !has_fired(watch, signal)) {

@@ -293,9 +293,9 @@ static void submitted_take(struct capture *c, struct capture_queue *q)
 	if (last && last != q->in_flight.tail)
 		chain_link(c, q, q->in_flight.tail, first);
 	q->reached = first;
-	if (q->is_reached_back) {
+	if (q->is_reached_freed) {
 		chain_changed(q);
-		q->is_reached_back = false;
+		q->is_reached_freed = false;
 		pool_slot_return(c, last);
 	}
 	for (;; count++) {
@@ -608,9 +608,9 @@ void harvest_queue_retire(struct capture *c, struct capture_queue *q)
 	pool_flush(c);
 	atomic_store_explicit(&q->state, QUEUE_RETIRED, memory_order_release);
 	/* No slot will ever be linked to it. */
-	if (q->is_reached_back)
+	if (q->is_reached_freed)
 		pool_slot_return(c, q->reached);
-	q->is_reached_back = false;
+	q->is_reached_freed = false;
 	c->queues_live--;
 	pool_retire(c, q);
 	harvest_lock_release(c);

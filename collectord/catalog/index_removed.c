@@ -326,11 +326,11 @@ static int end_rows(struct index *index, const char *database)
 }
 
 /* Sets *@ret if there were such rows. */
-static int forget_wished(struct index *index, const char *database, bool *ret)
+static int forget_requested(struct index *index, const char *database, bool *ret)
 {
 	int r = run(index,
 		"DELETE FROM removed WHERE removed_realtime_ns IS NULL "
-		"AND why = '" INDEX_OWNERS_WISH "' AND " OF_DATABASE,
+		"AND why = '" INDEX_OWNERS_REQUEST "' AND " OF_DATABASE,
 		database, NULL);
 
 	*ret = r == 0 && sqlite3_changes(index->db) > 0;
@@ -341,17 +341,17 @@ static int forget_wished(struct index *index, const char *database, bool *ret)
 
 int index_end_removal(struct index *index, const char *database)
 {
-	bool was_wished = false;
+	bool was_requested = false;
 	int r = database_exec(index->db, "BEGIN IMMEDIATE");
 
 	if (r < 0)
 		return r;
-	r = forget_wished(index, database, &was_wished);
+	r = forget_requested(index, database, &was_requested);
 	if (r == 0)
 		r = end_rows(index, database);
 	r = end_change(index, r < 0 ? r : trim(index));
 	index_say_changed(index, database);
-	return r < 0 ? r : was_wished;
+	return r < 0 ? r : was_requested;
 }
 
 int index_take_gone(struct index *index, const char *database, const char *why)
@@ -402,13 +402,13 @@ void index_read_end(struct index *index)
 }
 
 int index_each_going(struct index *index,
-	void (*take)(const char *database, uid_t uid, bool is_there, void *data), void *data)
+	void (*take)(const char *database, uid_t uid, bool is_replaced, void *data), void *data)
 {
 	for (int64_t last = 0;;) {
 		CLEANUP(free_p) char *database = NULL;
 		CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
 		uid_t uid;
-		bool is_there;
+		bool is_replaced;
 		int step, r = database_prepare(index->db, &row,
 				  "SELECT id, database, uid, EXISTS (SELECT 1 FROM session s "
 				  "WHERE s.database = removed.database) FROM removed "
@@ -424,11 +424,11 @@ int index_each_going(struct index *index,
 		last = sqlite3_column_int64(row, 0);
 		database = strdup(text_of(row, 1));
 		uid = (uid_t)sqlite3_column_int64(row, 2);
-		is_there = sqlite3_column_int(row, 3);
+		is_replaced = sqlite3_column_int(row, 3);
 		if (!database)
 			return -ENOMEM;
 		sqlite3_reset(row);
-		take(database, uid, is_there, data);
+		take(database, uid, is_replaced, data);
 	}
 }
 

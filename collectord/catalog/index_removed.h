@@ -61,9 +61,9 @@ int index_kept_bytes(struct index *index, uint64_t *ret);
 
 /*
  * Begins and ends the removal of the sessions of @database and of files that were set aside from
- * it. What was removed for INDEX_OWNERS_WISH is then forgotten: index_end_removal() returns 1.
+ * it. What was removed for INDEX_OWNERS_REQUEST is then forgotten: index_end_removal() returns 1.
  */
-#define INDEX_OWNERS_WISH "its owner removed it"
+#define INDEX_OWNERS_REQUEST "its owner removed it"
 int index_begin_removal(struct index *index, const char *database, const char *why);
 int index_end_removal(struct index *index, const char *database);
 
@@ -87,11 +87,11 @@ void index_read_begin(struct index *index);
 void index_read_end(struct index *index);
 
 /*
- * Calls @take for each database whose removal is under way. @is_there: a new database has the same
- * path. Each row is copied before the call.
+ * Calls @take for each database whose removal is under way. @is_replaced: a new database has the
+ * same path. Each row is copied before the call.
  */
 int index_each_going(struct index *index,
-	void (*take)(const char *database, uid_t uid, bool is_there, void *data), void *data);
+	void (*take)(const char *database, uid_t uid, bool is_replaced, void *data), void *data);
 
 struct index_removed {
 	struct index_entry session;

@@ -16,6 +16,7 @@
 
 #define LONG_DURATION UINT32_MAX
 #define LONG_SUBMIT   INT32_MIN
+#define NO_RECORDS    UINT64_MAX
 
 /* The message for a process whose definitions exceed the memory quota. */
 static const char no_memory[] =
@@ -392,7 +393,10 @@ static int take_unnumbered(struct writer *writer, struct process *process, const
 
 /* ---- frames over the quota ------------------------------------------------------------- */
 
-/* Number of records for which a numbered frame is charged. */
+/*
+ * Number of records for which a numbered frame is charged; NO_RECORDS for a frame that has no
+ * number. So a type of records that is missing here is refused, not stored without a charge.
+ */
 static uint64_t record_count(const Rtl__Frame *frame)
 {
 	switch (frame->body_case) {
@@ -407,7 +411,7 @@ static uint64_t record_count(const Rtl__Frame *frame)
 	case RTL__FRAME__BODY_COLLECTIVES:
 		return frame->collectives->n;
 	default:
-		return 0;
+		return NO_RECORDS;
 	}
 }
 
@@ -482,20 +486,6 @@ static int drop_over_quota(
 
 /* ---- numbered frames --------------------------------------------------------------------- */
 
-static bool is_record(const Rtl__Frame *frame)
-{
-	switch (frame->body_case) {
-	case RTL__FRAME__BODY_DISPATCHES:
-	case RTL__FRAME__BODY_MARKERS:
-	case RTL__FRAME__BODY_COPIES:
-	case RTL__FRAME__BODY_HOST_CALLS:
-	case RTL__FRAME__BODY_COLLECTIVES:
-		return true;
-	default:
-		return false;
-	}
-}
-
 static int take_records(struct writer *writer, struct process *process, const Rtl__Frame *frame,
 	char why[INGEST_WHY_BYTES])
 {
@@ -560,7 +550,7 @@ int ingest_frame(struct writer *writer, struct process *process, const Rtl__Fram
 {
 	int r;
 
-	if (is_record(frame) != (frame->has_number != 0))
+	if ((record_count(frame) != NO_RECORDS) != (frame->has_number != 0))
 		return bad(why,
 			frame->has_number ? "a number on no records" : "records without a number");
 	r = frame->has_number ? take_numbered(writer, process, frame, bytes, why)

@@ -22,8 +22,17 @@ error_t limit_options_number(struct argp_state *state, const char *option, const
 
 #define LIMIT_UNSET UINT64_MAX
 #define LIMIT_UNSET_ALL                                                                            \
-	((struct quota_limits){LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET,    \
-		LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET, LIMIT_UNSET})
+	((struct quota_limits){                                                                    \
+		.records_per_s = LIMIT_UNSET,                                                      \
+		.bytes_per_s = LIMIT_UNSET,                                                        \
+		.burst_s = LIMIT_UNSET,                                                            \
+		.disk_bytes = LIMIT_UNSET,                                                         \
+		.memory_bytes = LIMIT_UNSET,                                                       \
+		.names_per_day = LIMIT_UNSET,                                                      \
+		.keep_s = LIMIT_UNSET,                                                             \
+		.keep_bytes = LIMIT_UNSET,                                                         \
+		.keep_sessions = LIMIT_UNSET,                                                      \
+	})
 
 /*
  * Replaces each limit that was not given by its default, which may depend on the size of the file

@@ -329,7 +329,7 @@ static int open_with_name(struct store_session *session, const char *folder, boo
 	path = format_new("%s/%s.db", folder, safe);
 	if (!path)
 		return -ENOMEM;
-	if (retention_is_going(session->store, path))
+	if (retention_is_removing(session->store, path))
 		return -EEXIST;
 	r = make_database(session, path, true, ret);
 	if (r == -EEXIST && may_resume && !is_known_closed(session->store, path))

@@ -45,14 +45,11 @@ static void say_over(struct store_database *database)
 	const struct quota_limits *limits = &quota->account->limits;
 	char text[TEXT_BYTES], tenant[TENANT_BYTES];
 
-	if (quota->why == QUOTA_DISK)
-		snprintf(text, sizeof(text),
-			"over quota: %s has %" PRIu64 " MiB on the disk, of %" PRIu64
-			"; what comes now is counted, and not stored",
-			name_tenant(database, tenant),
-			(quota->account->open_bytes + quota->account->closed_bytes) / MIB,
-			limits->disk_bytes / MIB);
-	else
+	switch (quota->why) {
+	case QUOTA_WITHIN:
+		return; /* nothing was dropped */
+	case QUOTA_RECORDS:
+	case QUOTA_BYTES:
 		snprintf(text, sizeof(text),
 			"over quota: %s sends more than %" PRIu64 " %s a second; the rest is "
 			"counted, and not stored",
@@ -60,6 +57,16 @@ static void say_over(struct store_database *database)
 			quota->why == QUOTA_BYTES ? limits->bytes_per_s / MIB
 						  : limits->records_per_s,
 			quota->why == QUOTA_BYTES ? "MiB" : "records");
+		break;
+	case QUOTA_DISK:
+		snprintf(text, sizeof(text),
+			"over quota: %s has %" PRIu64 " MiB on the disk, of %" PRIu64
+			"; what comes now is counted, and not stored",
+			name_tenant(database, tenant),
+			(quota->account->open_bytes + quota->account->closed_bytes) / MIB,
+			limits->disk_bytes / MIB);
+		break;
+	}
 	say(database, STORE_OVER_QUOTA, text);
 }
 

@@ -25,20 +25,23 @@
 #include "proto/base/format.h"
 
 /* Intervals between two passes over everything, and between two looks at the free room. */
-#define PASS_NS	      60000000000u
-#define ROOM_CHECK_NS 1000000000u
-#define MIB	      (1u << 20)
-#define DAY_S	      86400u
-#define WHY_BYTES     160
-/* GOING_NS: how long other work waits for a removal; GOING_LAST_NS: how long the end of the store
- * does. */
-#define GOING_NS      250000000u
-#define GOING_LAST_NS 2000000000u
+#define PASS_NS		     60000000000u
+#define ROOM_CHECK_NS	     1000000000u
+#define MIB		     (1u << 20)
+#define DAY_S		     86400u
+#define WHY_BYTES	     160
+/* How long other work waits for a removal. */
+#define REMOVAL_WAIT_NS	     250000000u
+/* The same at the end of the store. */
+#define REMOVAL_WAIT_LAST_NS 2000000000u
 
 static const char is_read[] = "it is being read";
 
-/* A removal that runs in a process of its own (removal.h). One at a time: a user can delay it. */
-struct retention_going {
+/*
+ * A removal that runs in a process of its own (removal.h). Only one runs at a time. Its owner can
+ * delay it.
+ */
+struct retention_removal {
 	char *database; /* NULL: none */
 	pid_t pid;
 	uid_t uid;
@@ -48,19 +51,20 @@ struct retention {
 	char *folder; /* absolute, without links */
 	struct quota_limits limits;
 	uint64_t keep_free_bytes;
-	uint64_t pass_ns;	  /* CLOCK_MONOTONIC: the next pass, or try to settle ... */
-	uint64_t room_checked_ns; /* ... and the last look at the free room ... */
-	bool was_storing;	  /* ... and whether records were being stored then */
+	uint64_t pass_ns;	  /* CLOCK_MONOTONIC of the next pass, or of the next settle() */
+	uint64_t room_checked_ns; /* CLOCK_MONOTONIC of the last look at the free room */
+	bool was_storing;	  /* whether records were being stored at that look */
 	uint64_t wanted_ns;	  /* until then a failed opening counts as storing */
-	bool is_going_on;	  /* a pass is under way */
+	bool is_pass_open;	  /* a pass is under way */
 	bool has_readers;	  /* a file to be removed is being read: retry soon */
-	struct retention_going going;
-	bool is_settled; /* the index has its files' present places: before, they seem gone */
-	/* What the databases of all tenants take: in a worker those of the ledger. */
-	struct ledger_tenant *pages;
-	unsigned n_pages;
-	struct ledger_tenant *page; /* ours */
-	struct ledger_tenant alone; /* where there is no other tenant */
+	struct retention_removal removal;
+	/* The index knows where its files are now; until then they look deleted. */
+	bool is_settled;
+	/* Sizes of all tenants' databases; a worker uses the ledger's array. */
+	struct ledger_tenant *tenants;
+	unsigned n_tenants;
+	struct ledger_tenant *own;  /* the tenant of this store */
+	struct ledger_tenant alone; /* used if there is no other tenant */
 };
 
 /* A session to be removed, and why. */
@@ -80,9 +84,9 @@ int retention_new(struct store *store, const struct store_config *config)
 	retention->pass_ns = UINT64_MAX; /* until retention_recover() has run */
 	retention->folder = realpath(config->folder, NULL);
 	atomic_store(&retention->alone.owner, 1);
-	retention->pages = config->seat ? config->seat->ledger->tenant : &retention->alone;
-	retention->n_pages = config->seat ? LEDGER_TENANTS_MAX : 1;
-	retention->page = config->seat ? config->seat->page : &retention->alone;
+	retention->tenants = config->seat ? config->seat->ledger->tenant : &retention->alone;
+	retention->n_tenants = config->seat ? LEDGER_TENANTS_MAX : 1;
+	retention->own = config->seat ? config->seat->page : &retention->alone;
 	store->retention = retention;
 	return retention->folder ? 0 : -errno;
 }
@@ -96,7 +100,7 @@ void retention_free(struct retention *retention)
 {
 	if (!retention)
 		return;
-	free(retention->going.database);
+	free(retention->removal.database);
 	free(retention->folder);
 	free(retention);
 }
@@ -127,14 +131,14 @@ static void say_removed(const struct index_removed *removed, void *data)
 	answer_left(data, &answer);
 }
 
-/* @why it cannot be removed. */
+/* Reports that a database cannot be removed, for the reason @why. */
 static void say_kept(struct store *store, const char *database, const char *why)
 {
 	answer_text(store, STORE_KEPT, 0, "%s: cannot be removed: %s", database, why);
 }
 
-/* True for a reader or a full disk: sessions that store are told of those. */
-static bool passes(int error)
+/* True for errors that end by themselves; a session that stores reports those. */
+static bool is_transient(int error)
 {
 	return error == -EBUSY || error == -ENOMEM || error == -ENOSPC;
 }
@@ -145,7 +149,7 @@ void retention_say_index(struct store *store, int error)
 	int gone = error ? storage_check_file(path) : 0;
 
 	error = gone < 0 ? gone : error; /* SQLite only reports that it may not write to the file */
-	if (passes(error) || error == store->index_error)
+	if (is_transient(error) || error == store->index_error)
 		return;
 	store->index_error = error;
 	if (error)
@@ -154,7 +158,7 @@ void retention_say_index(struct store *store, int error)
 			"the collector is started again",
 			path, store_explain(error));
 	else
-		answer_text(store, STORE_KEPT, 0, "%s: it is as it should be again", path);
+		answer_text(store, STORE_KEPT, 0, "%s: works again", path);
 }
 
 static const char *explain(int error)
@@ -181,8 +185,8 @@ static void say_disposed(struct store *store, const char *database, uid_t uid)
 	struct store_answer answer = {
 		.kind = STORE_REMOVED,
 		.database = text_copy(database),
-		.text = text_copy(INDEX_OWNERS_WISH),
-		.removed = {.uid = uid, .was_wished = true},
+		.text = text_copy(INDEX_OWNERS_REQUEST),
+		.removed = {.uid = uid, .was_requested = true},
 	};
 
 	answer_left(store, &answer);
@@ -204,40 +208,43 @@ static void finish(struct store *store, const char *database, uid_t uid, int err
 			store->index, database, SESSIONS_REMOVED_MAX, say_removed, store);
 }
 
-/* Starts the removal of a database that the index lists as going. If another one is under way, the
- * next start of the collector does it. */
-static void begin(const char *database, uid_t uid, bool is_there, void *data)
+/*
+ * Starts the removal of a database that the index lists as being removed. If another removal is
+ * under way, the next start of the collector does it.
+ */
+static void begin(const char *database, uid_t uid, bool is_replaced, void *data)
 {
 	struct store *store = data;
-	struct retention_going *going = &store->retention->going;
+	struct retention_removal *removal = &store->retention->removal;
 
-	if (is_there) {
+	if (is_replaced) {
 		finish(store, database, uid, 0);
 		return;
 	}
-	if (going->database)
+	if (removal->database)
 		return;
-	*going = (struct retention_going){.database = strdup(database), .uid = uid};
-	going->pid =
-		going->database ? removal_start(store->retention->folder, database, uid) : -ENOMEM;
-	if (going->pid < 0) {
-		finish(store, database, uid, going->pid);
-		free(TAKE(going->database));
+	*removal = (struct retention_removal){.database = strdup(database), .uid = uid};
+	removal->pid = removal->database ? removal_start(store->retention->folder, database, uid)
+					 : -ENOMEM;
+	if (removal->pid < 0) {
+		finish(store, database, uid, removal->pid);
+		free(TAKE(removal->database));
 	}
 }
 
-static void end_going(struct store *store)
+/* Finishes the removal whose process has ended. */
+static void end_removal(struct store *store)
 {
-	struct retention_going *going = &store->retention->going;
+	struct retention_removal *removal = &store->retention->removal;
 	CLEANUP(free_p) char *database = NULL;
-	int r = going->database ? removal_end(going->pid) : -EAGAIN;
+	int r = removal->database ? removal_end(removal->pid) : -EAGAIN;
 
 	if (r == -EAGAIN)
 		return;
 	FAULT_POINT("removal_unlinked");
-	database = TAKE(going->database);
-	finish(store, database, going->uid, r);
-	store->retention->is_going_on = true;
+	database = TAKE(removal->database);
+	finish(store, database, removal->uid, r);
+	store->retention->is_pass_open = true;
 }
 
 /* Waits until no removal is under way, but no longer than @ns. */
@@ -246,36 +253,39 @@ static void await(struct store *store, uint64_t ns)
 	const struct timespec moment = {.tv_nsec = 1000000};
 	uint64_t begin_ns = clock_monotonic_ns();
 
-	end_going(store);
-	while (store->retention->going.database && clock_monotonic_ns() < begin_ns + ns) {
+	end_removal(store);
+	while (store->retention->removal.database && clock_monotonic_ns() < begin_ns + ns) {
 		store_beat(store);
 		(void)nanosleep(&moment, NULL);
-		end_going(store);
+		end_removal(store);
 	}
 }
 
 void retention_finish(struct store *store)
 {
 	if (store->retention)
-		await(store, GOING_LAST_NS);
+		await(store, REMOVAL_WAIT_LAST_NS);
 }
 
-bool retention_is_going(const struct store *store, const char *path)
+bool retention_is_removing(const struct store *store, const char *path)
 {
 	const struct retention *retention = store->retention;
 
-	return retention && retention->going.database && !strcmp(retention->going.database, path);
+	return retention && retention->removal.database &&
+	       !strcmp(retention->removal.database, path);
 }
 
 /* Begins a removal that was under way when the collector ended, and waits a while for it. */
-static void go_on(const char *database, uid_t uid, bool is_there, void *data)
+static void resume_removal(const char *database, uid_t uid, bool is_replaced, void *data)
 {
-	begin(database, uid, is_there, data);
-	await(data, GOING_NS);
+	begin(database, uid, is_replaced, data);
+	await(data, REMOVAL_WAIT_NS);
 }
 
-/* Settles the index. While all files seem to be gone, none is taken for gone: the next pass tries
- * again. */
+/*
+ * Settles the index. If every file looks deleted, none is listed as removed; the next pass tries
+ * again.
+ */
 static int settle(struct store *store)
 {
 	int r = index_settle(store->index);
@@ -285,7 +295,7 @@ static int settle(struct store *store)
 	if (r < 0)
 		return r;
 	(void)index_each_removed(store->index, NULL, SESSIONS_REMOVED_MAX, say_removed, store);
-	(void)index_each_going(store->index, go_on, store);
+	(void)index_each_going(store->index, resume_removal, store);
 	(void)index_unkeep(store->index, NULL);
 	return 0;
 }
@@ -301,8 +311,7 @@ bool retention_take_gone(struct store *store, const char *database)
 		return false;
 	for (const struct store_database *d = store->databases; d; d = d->next)
 		if (!strcmp(d->writer->path, database))
-			return false; /* it is still written to: its close will record what became
-					 of it */
+			return false; /* still written to: its close records what became of it */
 	if (index_take_gone(store->index, database, "its file was taken away") < 0)
 		return false;
 	(void)index_each_removed(store->index, database, SESSIONS_REMOVED_MAX, say_removed, store);
@@ -358,7 +367,7 @@ static int keep(struct store *store, const char *database, int error)
 static int let_go(struct store *store, const struct victim *victim)
 {
 	const char *database = victim->closed.database;
-	int r = is_open_here(store, database) || store->retention->going.database
+	int r = is_open_here(store, database) || store->retention->removal.database
 			? -EBUSY
 			: removal_check(store->retention->folder, database, victim->closed.uid);
 
@@ -369,11 +378,11 @@ static int let_go(struct store *store, const struct victim *victim)
 		return r;
 	FAULT_POINT("removal_begun");
 	begin(database, victim->closed.uid, false, store);
-	await(store, GOING_NS);
+	await(store, REMOVAL_WAIT_NS);
 	return 0;
 }
 
-/* ---- wishes of owners ---------------------------------------------------------------------- */
+/* ---- requests of owners -------------------------------------------------------------------- */
 
 static int remove_owned(struct store *store, uid_t uid, const struct index_owned *owned)
 {
@@ -386,20 +395,20 @@ static int remove_owned(struct store *store, uid_t uid, const struct index_owned
 		return -EROFS;
 	if (is_open_here(store, owned->database))
 		return -EBUSY;
-	if (retention->going.database)
+	if (retention->removal.database)
 		return -EALREADY;
 	r = removal_check(retention->folder, owned->database, uid);
 	if (r < 0 && r != -ENOENT)
 		return r;
-	r = index_begin_removal(store->index, owned->database, INDEX_OWNERS_WISH);
+	r = index_begin_removal(store->index, owned->database, INDEX_OWNERS_REQUEST);
 	if (r < 0)
 		return r;
 	begin(owned->database, uid, false, store);
-	await(store, GOING_NS);
-	return retention_is_going(store, owned->database) ? -EINPROGRESS : 0;
+	await(store, REMOVAL_WAIT_NS);
+	return retention_is_removing(store, owned->database) ? -EINPROGRESS : 0;
 }
 
-/* -EDQUOT: with @database, its owner would keep more than it may. */
+/* Returns -EDQUOT if the owner would keep too much with @database. */
 static int check_share(struct store *store, const char *database)
 {
 	const uint64_t most = store->retention->limits.disk_bytes / KEPT_DISK_PART;
@@ -481,10 +490,10 @@ void retention_tell_kept(struct store *store)
 
 /* ---- tenants ------------------------------------------------------------------------------- */
 
-/* Pages are assigned from the front, so the first free one ends the list. */
-static bool is_page(const struct retention *retention, const struct ledger_tenant *t)
+/* Tenants get entries from the front, so the first free one ends the list. */
+static bool is_tenant(const struct retention *retention, const struct ledger_tenant *t)
 {
-	return t < retention->pages + retention->n_pages && atomic_load(&t->owner);
+	return t < retention->tenants + retention->n_tenants && atomic_load(&t->owner);
 }
 
 static uint64_t size_of(const struct ledger_tenant *tenant)
@@ -492,10 +501,10 @@ static uint64_t size_of(const struct ledger_tenant *tenant)
 	return atomic_load(&tenant->closed_bytes) + atomic_load(&tenant->open_bytes);
 }
 
-/* 1: not all files are weighed yet. */
+/* Measures the databases and publishes the sums. Returns 1 if files are left to measure. */
 static int weigh(struct store *store)
 {
-	struct ledger_tenant *page = store->retention->page;
+	struct ledger_tenant *own = store->retention->own;
 	struct index_totals totals = {0};
 	uint64_t open_bytes = 0;
 	int r = index_weigh(store->index, bytes_of);
@@ -506,15 +515,15 @@ static int weigh(struct store *store)
 		return r;
 	for (const struct store_database *d = store->databases; d; d = d->next)
 		open_bytes += bytes_of(d->writer->path);
-	atomic_store(&page->closed_bytes, totals.closed_bytes);
-	atomic_store(&page->closed, totals.closed);
-	atomic_store(&page->open_bytes, open_bytes);
+	atomic_store(&own->closed_bytes, totals.closed_bytes);
+	atomic_store(&own->closed, totals.closed);
+	atomic_store(&own->open_bytes, open_bytes);
 	store->account.closed_bytes = totals.closed_bytes;
 	quota_weigh(&store->account);
 	return 0;
 }
 
-void retention_tell_neighbours(struct store *store)
+void retention_publish_sizes(struct store *store)
 {
 	while (store->retention && weigh(store) == 1)
 		store_beat(store);
@@ -524,37 +533,37 @@ static uint64_t total_of(const struct retention *retention)
 {
 	uint64_t total = 0;
 
-	for (const struct ledger_tenant *t = retention->pages; is_page(retention, t); t++)
+	for (const struct ledger_tenant *t = retention->tenants; is_tenant(retention, t); t++)
 		total += size_of(t);
 	return total;
 }
 
-/* Returns equal parts of what is left without @excess. */
+/* Returns each tenant's equal share of the total less @excess. */
 static uint64_t share_without(const struct retention *retention, uint64_t excess)
 {
 	uint64_t total = total_of(retention), count = 0;
 
-	for (const struct ledger_tenant *t = retention->pages; is_page(retention, t); t++)
+	for (const struct ledger_tenant *t = retention->tenants; is_tenant(retention, t); t++)
 		count += size_of(t) > 0;
 	return total > excess && count ? (total - excess) / count : 0;
 }
 
-/* Of the other tenants that have closed sessions, the one with most. NULL: there is none. */
+/* Returns the largest other tenant that has closed sessions; NULL if there is none. */
 static const struct ledger_tenant *find_greatest(const struct retention *retention)
 {
 	const struct ledger_tenant *greatest = NULL;
 
-	for (const struct ledger_tenant *t = retention->pages; is_page(retention, t); t++)
-		if (t != retention->page && atomic_load(&t->closed_bytes) &&
+	for (const struct ledger_tenant *t = retention->tenants; is_tenant(retention, t); t++)
+		if (t != retention->own && atomic_load(&t->closed_bytes) &&
 			(!greatest || size_of(t) > size_of(greatest)))
 			greatest = t;
 	return greatest;
 }
 
 /*
- * True if we have most, and more than our share, and can give something back. Otherwise asks the
- * tenant that has most. The store asks at most once a second; if the channel is full, it asks again
- * a second later.
+ * True if this tenant has the most bytes, and more than its share, and can give something back.
+ * Otherwise asks the tenant that has the most. The store asks at most once a second; if the channel
+ * is full, it asks again a second later.
  */
 static bool must_give_back(
 	const struct store *store, uint64_t excess, bool is_room, bool has_closed)
@@ -562,7 +571,7 @@ static bool must_give_back(
 	const struct retention *retention = store->retention;
 	const struct ledger_tenant *other = find_greatest(retention);
 	uint64_t share = share_without(retention, excess);
-	uint64_t own = has_closed ? size_of(retention->page) : 0;
+	uint64_t own = has_closed ? size_of(retention->own) : 0;
 	struct channel_message message = {.kind = CHANNEL_GIVE_BACK, .number = is_room};
 
 	if (own > share && (!other || own >= size_of(other)))
@@ -592,15 +601,15 @@ static bool is_too_old(
 /* The last closed session of a tenant is not removed for being too large: its quota admitted it. */
 static bool is_over_quota(const struct retention *retention, char why[WHY_BYTES])
 {
-	uint64_t most = retention->limits.disk_bytes, size = size_of(retention->page);
-	bool is_over = size > most && atomic_load(&retention->page->closed) > 1;
+	uint64_t most = retention->limits.disk_bytes, size = size_of(retention->own);
+	bool is_over = size > most && atomic_load(&retention->own->closed) > 1;
 
-	if (atomic_load(&retention->page->open_bytes))
+	if (atomic_load(&retention->own->open_bytes))
 		is_over = size > most - most / QUOTA_AHEAD_PART;
 	if (!most || !is_over)
 		return false;
-	snprintf(why, WHY_BYTES, "its owner had %" PRIu64 " MiB, of a quota of %" PRIu64,
-		size / MIB, most / MIB);
+	snprintf(why, WHY_BYTES, "its owner had %" PRIu64 " MiB; the quota is %" PRIu64, size / MIB,
+		most / MIB);
 	return true;
 }
 
@@ -612,14 +621,14 @@ static bool is_over_quota(const struct retention *retention, char why[WHY_BYTES]
 static bool are_too_many(struct store *store, char why[WHY_BYTES])
 {
 	uint64_t most = store->retention->limits.keep_sessions, bytes, removable = 0;
-	unsigned closed = atomic_load(&store->retention->page->closed), kept = 0;
+	unsigned closed = atomic_load(&store->retention->own->closed), kept = 0;
 
 	if (!most || closed <= most || index_count_owned(store->index, &kept, &bytes) < 0 ||
 		index_count_removable(store->index, &removable) < 0 ||
 		(removable <= most && closed - kept <= 2 * most))
 		return false;
-	snprintf(why, WHY_BYTES, "its owner had %u closed sessions, of %" PRIu64 " that are kept",
-		closed, most);
+	snprintf(why, WHY_BYTES, "its owner had %u closed sessions; %" PRIu64 " are kept", closed,
+		most);
 	return true;
 }
 
@@ -630,8 +639,8 @@ static bool is_too_much(const struct store *store, bool has_closed, char why[WHY
 	if (!most || total <= most || !must_give_back(store, total - most, false, has_closed))
 		return false;
 	snprintf(why, WHY_BYTES,
-		"the store had %" PRIu64 " MiB, of %" PRIu64 ", its owner most of all", total / MIB,
-		most / MIB);
+		"the store had %" PRIu64 " MiB, of %" PRIu64 ", and its owner had the most",
+		total / MIB, most / MIB);
 	return true;
 }
 
@@ -642,29 +651,34 @@ static bool is_storing(const struct store *store)
 	       clock_monotonic_ns() < store->retention->wanted_ns;
 }
 
-/* Returns the room that is missing before records have to wait. Without *@ret_least of it they wait
- * now. */
+/*
+ * Returns how many bytes to free. Of these, *@ret_least are needed at once, since records wait
+ * already.
+ */
 static uint64_t missing_room(const struct store *store, uint64_t *ret_least)
 {
 	int64_t wanted = (int64_t)(store->retention->keep_free_bytes / RETENTION_AHEAD_PART +
 				   STORE_RESERVE_BYTES);
 	int64_t left = INT64_MAX;
 
-	/* A user that fills the disk while no session stores costs no other user its sessions. */
+	/*
+	 * While no session stores, a full disk removes nothing, so a user cannot push out others'
+	 * sessions.
+	 */
 	if (store->room && store->retention->keep_free_bytes && is_storing(store))
 		left = room_left(store->room);
 	*ret_least = left < 0 ? (uint64_t)-left : 0;
 	return left < wanted ? (uint64_t)(wanted - left) : 0;
 }
 
-/* Sums up what all tenants would remove step by step. */
+/* Sums the bytes that removals could free over all tenants. */
 static int can_give(struct store *store, uint64_t excess, uint64_t *ret)
 {
 	uint64_t share = share_without(store->retention, excess), kept = 0, all = 0;
 	int r = index_kept_bytes(store->index, &kept);
 
-	for (const struct ledger_tenant *t = store->retention->pages; is_page(store->retention, t);
-		t++) {
+	for (const struct ledger_tenant *t = store->retention->tenants;
+		is_tenant(store->retention, t); t++) {
 		uint64_t above = size_of(t) > share ? size_of(t) - share : 0;
 		uint64_t closed_bytes = atomic_load(&t->closed_bytes);
 
@@ -674,23 +688,27 @@ static int can_give(struct store *store, uint64_t excess, uint64_t *ret)
 	return r;
 }
 
-/* As find_reason(). */
+/* Returns 1 with @why, 0 or an error, like find_reason() below. */
 static int lacks_room(struct store *store, bool has_closed, char why[WHY_BYTES])
 {
 	uint64_t least, missing = missing_room(store, &least), given = 0;
 	int r = least ? can_give(store, missing, &given) : 0;
 
-	/* If other programs fill the disk, removing everything would not help: then nothing is
-	 * removed. */
+	/*
+	 * If other programs fill the disk, removing everything would not help: then nothing is
+	 * removed.
+	 */
 	if (r < 0 || given < least || !missing || !must_give_back(store, missing, true, has_closed))
 		return r;
 	snprintf(why, WHY_BYTES,
-		"the disk had less than %" PRIu64 " MiB to spare, its owner most of all",
+		"the disk had less than %" PRIu64 " MiB to spare, and its owner had the most",
 		store->retention->keep_free_bytes / MIB);
 	return 1;
 }
 
-/* 1: why @oldest has to go is in @why; 0: it may stay, or there is none (NULL); database_errno().
+/*
+ * Returns 1 and sets @why if @oldest must be removed; 0 if it may stay, or if it is NULL and no
+ * other tenant's session must be; else database_errno().
  */
 static int find_reason(struct store *store, const struct index_closed *oldest, char why[WHY_BYTES])
 {
@@ -734,7 +752,7 @@ static uint64_t due_ns(const struct store *store)
 	const struct retention *retention = store->retention;
 	uint64_t room_check_ns;
 
-	if (retention->is_going_on)
+	if (retention->is_pass_open)
 		return 0;
 	if (!retention->is_settled)
 		return retention->pass_ns;
@@ -750,7 +768,7 @@ uint64_t retention_next_ns(const struct store *store)
 	if (!retention)
 		return UINT64_MAX;
 	next_ns = due_ns(store);
-	if (retention->going.database && next_ns > clock_monotonic_ns() + ROOM_CHECK_NS)
+	if (retention->removal.database && next_ns > clock_monotonic_ns() + ROOM_CHECK_NS)
 		next_ns = clock_monotonic_ns() + ROOM_CHECK_NS;
 	return next_ns;
 }
@@ -759,11 +777,11 @@ static bool is_due(struct store *store)
 {
 	struct retention *retention = store->retention;
 	uint64_t now_ns = clock_monotonic_ns(), least;
-	bool is_due = retention->is_going_on || now_ns >= retention->pass_ns;
+	bool is_due = retention->is_pass_open || now_ns >= retention->pass_ns;
 
 	if (!is_due && now_ns >= next_room_check_ns(store))
 		is_due = missing_room(store, &least) > 0;
-	if (is_due && !retention->is_going_on)
+	if (is_due && !retention->is_pass_open)
 		(void)index_unkeep(store->index, is_read);
 	if (is_due)
 		retention->pass_ns = now_ns + PASS_NS;
@@ -784,13 +802,13 @@ void retention_step(struct store *store)
 
 	store_beat(store);
 	if (store->retention)
-		end_going(store);
+		end_removal(store);
 	if (!store->retention || clock_monotonic_ns() < due_ns(store))
 		return;
 	if ((!store->retention->is_settled && settle(store) < 0) || !is_due(store))
 		return;
 	r = weigh(store);
-	store->retention->is_going_on = r == 1;
+	store->retention->is_pass_open = r == 1;
 	if (r == 1)
 		return;
 	if (r == 0)
@@ -803,7 +821,7 @@ void retention_step(struct store *store)
 	}
 	if (r < 0)
 		retention_say_index(store, r);
-	store->retention->is_going_on = r == 1;
+	store->retention->is_pass_open = r == 1;
 	if (r == 1 || (r == 0 && !store->retention->has_readers))
 		return;
 	store->retention->has_readers = false;

@@ -3,13 +3,13 @@
 /*
  * Removes closed sessions: if they are too old, if the tenant has more than it may, if the store
  * has, or if sessions that store now find too little room on the disk and a removal makes enough of
- * it. Sessions are removed whole, oldest first. For others, the tenant that has most gives back: the
- * stores of a service see in the ledger what each tenant has, and ask that one. A tenant that has
- * less than an equal share of what may be kept loses nothing to others. A step costs time by the
- * number of tenants, not by the length of their history. Sessions that are open or being read are
- * never removed, nor those that their owner keeps, nor files that are not ours. One removal runs at
- * a time, between other work of the store. A user that delays one (removal.h) delays the later ones
- * of its own. Store thread.
+ * it. Sessions are removed whole, oldest first. For others, the tenant that has the most gives
+ * back: the stores of a service see in the ledger what each tenant has, and ask that one. A tenant
+ * that has less than an equal share of what may be kept loses nothing to others. A step costs time
+ * by the number of tenants, not by the length of their history. Sessions that are open or being
+ * read are never removed, nor those that their owner keeps, nor files that are not ours. One
+ * removal runs at a time, between other work of the store. A user that delays one (removal.h)
+ * delays the later ones of its own. Store thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,8 +45,8 @@ void retention_drop_vacant(struct store *store, const char *database);
 /* Makes the next step a pass: a session was closed, or the disk is full. */
 void retention_hurry(struct store *store);
 
-/* Tells the neighbours what the tenant has, before any other work. */
-void retention_tell_neighbours(struct store *store);
+/* Publishes the sizes of the tenant's databases to the other tenants, before any other work. */
+void retention_publish_sizes(struct store *store);
 
 /* Called when a session could not be opened for want of room: removing closed ones may make
  * some. */
@@ -57,7 +57,7 @@ const char *retention_folder(const struct store *store);
 
 /* True if its files are being unlinked, which its owner can delay at will: no file is made at
  * @path. */
-bool retention_is_going(const struct store *store, const char *path);
+bool retention_is_removing(const struct store *store, const char *path);
 
 /* Starts the removal of at most one session. */
 void retention_step(struct store *store);

@@ -264,7 +264,7 @@ struct store_removed {
 	uint64_t removed_ns;
 	uint64_t stored; /* dispatches */
 	uint64_t bytes;
-	bool was_wished; /* its owner removed it: all else is unknown but uid */
+	bool was_requested; /* its owner removed it: all else is unknown but uid */
 };
 
 enum store_ended {

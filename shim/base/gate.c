@@ -96,7 +96,7 @@ static void read_or_wait(uint32_t state)
 	if (state == READ_UNDER_WAY ||
 		!atomic_compare_exchange_strong(&gate.read, &state, READ_UNDER_WAY)) {
 		while (atomic_load_explicit(&gate.read, memory_order_acquire) != READ_DONE)
-			patience_take(&checks);
+			wait_between_checks(&checks);
 		return;
 	}
 	/* The caller of a setuid program controls its environment, so it is not read. */

@@ -22,7 +22,7 @@
  * call, because nanosleep() is a cancellation point: a thread cancelled there would keep the locks
  * it holds.
  */
-static inline void patience_take(unsigned *checks)
+static inline void wait_between_checks(unsigned *checks)
 {
 	const struct timespec pause = {.tv_nsec = PATIENCE_SLEEP_NS};
 	int saved = errno;

@@ -297,7 +297,7 @@ static bool claim_take(struct slot_private *private, uint64_t generation, enum a
 			return false; /* has finished meanwhile */
 		if (use == APPSIG_DESTROY)
 			/* Cold path; the reading thread needs only a few loads. */
-			patience_take(&checks);
+			wait_between_checks(&checks);
 		else if (checks < BUSY_CHECKS_MAX)
 			__builtin_ia32_pause();
 		else if (atomic_compare_exchange_strong(
@@ -424,7 +424,7 @@ static void observer_wait(_Atomic uint64_t *place, uint64_t handle)
 	unsigned checks = 0;
 
 	for (unsigned i = 0; i < OBSERVER_CHECKS_MAX && atomic_load(place) == handle; i++)
-		patience_take(&checks);
+		wait_between_checks(&checks);
 	/* The observing thread will not return, and the place must become free. */
 	atomic_compare_exchange_strong(place, &handle, 0);
 }
@@ -438,7 +438,7 @@ static __attribute__((noinline, cold)) void reader_wait(struct capture *c, uint6
 	unsigned checks = 0;
 
 	while (handle && atomic_load(&c->appsig_read) == handle)
-		patience_take(&checks);
+		wait_between_checks(&checks);
 	for (unsigned i = 0; handle && i < APPSIG_OBSERVERS; i++)
 		if (atomic_load(&c->appsig_observed[i]) == handle)
 			observer_wait(&c->appsig_observed[i], handle);

@@ -5,7 +5,7 @@
  * signals), queues, the table of application signals, shapes. Created once per process and never
  * freed, because an application thread may be inside a hook at any time.
  *
- * Locks, in this order, all plain atomics: holders_lock (front_end.c), a queue's walk word
+ * Locks, in this order, all plain atomics: coop_lock (front_end.c), a queue's walk word
  * (shadow.h), the harvest lock. The dispatch path only tries the last two; cold paths may wait.
  */
 #include <stdatomic.h>

@@ -118,7 +118,7 @@ struct capture_queue {
 	 * 0 if none.
 	 */
 	_Atomic uint64_t ended;
-	bool is_reached_back; /* `reached` has been freed since */
+	bool is_reached_freed; /* `reached` has been freed since */
 	struct slot_list in_flight;
 	struct slot_list done;
 	uint32_t owned;	  /* slots that were given to this queue */
@@ -131,22 +131,22 @@ struct capture_queue {
 };
 
 /* Lots kept ready for new queues and for queues that run dry: 2 MB, signals included. */
-#define READY_LOTS	  8u
+#define READY_LOTS	 8u
 /* Application signals watched at a time; one bucket is one cache line. */
-#define APPSIG_BUCKETS	  4096u
-#define APPSIG_WAYS	  8u
+#define APPSIG_BUCKETS	 4096u
+#define APPSIG_WAYS	 8u
 /*
  * Places for signals whose times came late. A signal whose place another one has taken is only
  * waited for longer than necessary.
  */
-#define LATE_SIGNALS	  512u
+#define LATE_SIGNALS	 512u
 /* Threads that can read application signals at the same time; each needs a few loads. */
-#define APPSIG_OBSERVERS  64u
+#define APPSIG_OBSERVERS 64u
 /* Slots whose signals are allocated at once: 256 KiB. */
-#define SIGNALS_OF_CHUNK  4096u
-#define SIGNAL_CHUNKS	  32u
+#define SIGNALS_OF_CHUNK 4096u
+#define SIGNAL_CHUNKS	 32u
 /* Signals that the device may still write to, kept out of use for a while. */
-#define QUARANTINE_MAX	  4096u
+#define QUARANTINE_MAX	 4096u
 
 struct quarantined {
 	slot_ref slot;
@@ -156,7 +156,8 @@ struct quarantined {
 struct intercept_queue;
 struct origins;
 
-/* What the other files of this folder ask of the walks over queues, which front_ends/shadow.c makes. */
+/* What the other files of this folder ask of the walks over queues, which front_ends/shadow.c
+ * makes. */
 struct walks {
 	/*
 	 * Walks every queue whose doorbell was rung too early or not through the hooks. Called in
@@ -188,7 +189,7 @@ struct capture {
 	_Atomic uint32_t has_unwatched;
 	_Atomic uint32_t has_late; /* a signal fired before its times were there */
 
-	/* Dispatches take the long way (is_stopped, count_unlinked, packet_note). */
+	/* Dispatches take the slow path (is_stopped, count_unlinked, packet_note). */
 	_Atomic uint32_t is_careful;
 	_Atomic uint32_t is_stopped;
 	/*
@@ -214,7 +215,7 @@ struct capture {
 	 */
 	alignas(CACHE_LINE_BYTES) _Atomic slot_ref ready[READY_LOTS];
 
-	_Atomic uint32_t holders_lock; /* front_end.c: protects the number of holders of a queue */
+	_Atomic uint32_t coop_lock; /* front_end.c: protects the holders of cooperative queues */
 
 	/* Number of threads inside ends_look(), and whether it is closed (ends_stop). */
 	alignas(CACHE_LINE_BYTES) _Atomic uint32_t lookers;
@@ -225,10 +226,10 @@ struct capture {
 	/* Block + 1 of a queue whose walk is held and must be done; 0 if none. */
 	uint32_t walk_owed;
 	uint32_t queues_live;
-	struct slot_list loose; /* free slots of retired queues */
-	/* Slots freed for back_queue and not pushed yet; its end is not marked. */
-	struct slot_list back;
-	struct capture_queue *back_queue;
+	struct slot_list loose; /* free slots that belong to no queue */
+	/* Slots freed for freed_queue and not pushed yet; the end of the list is not marked. */
+	struct slot_list freed;
+	struct capture_queue *freed_queue;
 	uint64_t uses;	  /* number of uses of slots, which end_tick holds until there is an end */
 	uint64_t now_ns;  /* time of the current pass */
 	bool is_deciding; /* this is the last pass: times that are not there now are given up */

@@ -13,13 +13,13 @@
 #include "proto/base/fault.h"
 
 /*
- * A queue without slots spends at most a quarter of its time on harvesting itself. On a busy
- * machine most of that time may have gone to other threads, so the pause is bounded too.
+ * A producer without free slots harvests for at most a quarter of its time. A harvest also takes
+ * long if other threads had the processor, so the pause after it is bounded.
  */
-#define DRY_PAUSE_FACTOR 3u
-#define DRY_PAUSE_NS_MAX 10000u
+#define DRY_PAUSE_FACTOR   3u
+#define DRY_PAUSE_NS_MAX   10000u
 /* After this many dispatches the producer checks whether slots were returned. */
-#define REFRESH_SLOTS	 256u
+#define REFRESH_DISPATCHES 256u
 
 void dispatch_signal_used(struct capture *c, bool is_dispatch, uint64_t signal)
 {
@@ -49,8 +49,9 @@ static bool harvest_for_slots(struct dispatch_batch *batch)
 }
 
 /*
- * Rule 9, a queue without slots: takes prepared ones, else harvests if no other thread does, else
- * makes new ones, else gives up. Never waits for the shim thread, which may have no processor.
+ * Finds slots for a queue that has none (docs/capture.md, rule 9): takes prepared ones, else
+ * harvests if no other thread does, else makes new ones, else gives up. Never waits for the shim
+ * thread, which may have no processor.
  */
 static bool slots_find(struct dispatch_batch *batch)
 {
@@ -89,9 +90,8 @@ static bool slots_refill(struct dispatch_batch *batch)
 }
 
 /*
- * Slots that were returned last are still in this processor's caches; a queue that cycles through
- * all of its slots finds none of them there. So the rest of a long chain is put aside once slots
- * have been returned.
+ * Recently used slots are still in the cache. So once slots have been returned, the queue uses
+ * those first and puts the rest of its long chain into `spare`.
  */
 static __attribute__((noinline)) void slots_refresh(struct capture_queue *q)
 {
@@ -112,13 +112,13 @@ static inline void slot_pop(struct capture *c, struct capture_queue *q, slot_ref
 	recorder_word_add(&q->taken, 1);
 }
 
-/* The long way to a slot; @seq is the dispatch's number. */
+/* Takes a slot, or returns 0 if there is none; @seq is the dispatch's number. */
 static slot_ref slot_take(struct dispatch_batch *batch, uint64_t seq)
 {
 	struct capture_queue *q = batch->queue;
 	slot_ref ref;
 
-	if (!(seq % REFRESH_SLOTS))
+	if (!(seq % REFRESH_DISPATCHES))
 		slots_refresh(q);
 	if (!q->free && !slots_refill(batch))
 		return 0;
@@ -157,7 +157,7 @@ static inline void slot_hand_over(struct capture_queue *q, struct recorder_slot 
 	q->trail = &private->link;
 }
 
-/* The end of this packet will not be known, for the reason @why. */
+/* Marks the slot as untimed for the reason @why. Returns 0: there is no signal to inject. */
 static inline uint64_t slot_mark_untimed(struct slot_private *private, enum rtl_untimed why)
 {
 	private->kind = SLOT_PLAIN;
@@ -165,7 +165,7 @@ static inline uint64_t slot_mark_untimed(struct slot_private *private, enum rtl_
 	return 0;
 }
 
-/* Prepares a slot for a packet that has the application's signal. */
+/* Prepares a slot for a packet that has the program's signal. */
 static __attribute__((noinline)) uint64_t slot_watch_own_signal(
 	struct dispatch_batch *batch, slot_ref ref, uint64_t signal)
 {
@@ -221,20 +221,25 @@ static __attribute__((noinline, cold)) uint64_t dispatch_drop(
 	struct dispatch_batch *batch, uint64_t signal, enum rtl_queue_counter why)
 {
 	recorder_count_queue(batch->queue->block, why, 1);
-	/* After the stop no times are read any more. */
+	/* After capture_stop() no times are read any more. */
 	if (signal && why != RTL_Q_skipped_shutdown)
 		dispatch_signal_used(batch->capture, true, signal);
 	return 0;
 }
 
-/* Reads the time from the queue's line. False if there is no line, or if it has to be refreshed. */
+/*
+ * Computes the submit time by the queue's clock line. False if there is no line, or if it has to be
+ * refreshed.
+ */
 static inline bool submit_time_read(struct dispatch_batch *batch, const struct ticks *ticks)
 {
 	return batch->submit_ns ||
 	       (ticks_has_line(ticks) && ticks_to_ns(ticks, __rdtsc(), &batch->submit_ns));
 }
 
-/* The long way for a dispatch that has its number @seq; @ref is its slot, 0 if it has none yet. */
+/*
+ * The slow path for a dispatch that has its number @seq; @ref is its slot, 0 if it has none yet.
+ */
 static __attribute__((noinline)) uint64_t dispatch_numbered(struct dispatch_batch *batch,
 	const hsa_kernel_dispatch_packet_t *packet, uint64_t signal,
 	const struct packet_origin *origin, enum dispatch_how how, uint64_t seq, slot_ref ref)
@@ -273,7 +278,7 @@ static __attribute__((noinline)) uint64_t dispatch_numbered(struct dispatch_batc
 	return injected;
 }
 
-/* The long way, which handles every kind of dispatch. */
+/* The slow path, which handles every kind of dispatch. */
 static __attribute__((noinline)) uint64_t dispatch_slow(struct dispatch_batch *batch,
 	const hsa_kernel_dispatch_packet_t *packet, uint64_t signal,
 	const struct packet_origin *origin, enum dispatch_how how)
@@ -297,16 +302,16 @@ static __attribute__((noinline)) uint64_t dispatch_slow(struct dispatch_batch *b
 static inline bool is_fast_case(struct capture *c, const struct capture_queue *q,
 	const hsa_kernel_dispatch_packet_t *packet, slot_ref ref, uint64_t seq)
 {
-	return ref && slot_private_of(c, ref)->injected && seq % REFRESH_SLOTS &&
+	return ref && slot_private_of(c, ref)->injected && seq % REFRESH_DISPATCHES &&
 	       !atomic_load_explicit(&c->is_careful, memory_order_relaxed) &&
 	       !(gate_load(q->gate) & (GATE_CLOSED | GATE_BY_KERNEL | GATE_BY_REGION)) &&
 	       packet_type(packet->header) == HSA_PACKET_TYPE_KERNEL_DISPATCH;
 }
 
 /*
- * The short way. Without @signal it contains no call, so that no registers have to be saved. It
+ * The fast path. Without @signal it contains no call, so that no registers have to be saved. It
  * takes and counts nothing until it is sure to finish: what it has written before is in a slot that
- * is still FREE, and the long way writes it again.
+ * is still FREE, and the slow path writes it again.
  */
 static inline __attribute__((always_inline)) uint64_t dispatch_fast(struct dispatch_batch *batch,
 	const hsa_kernel_dispatch_packet_t *packet, uint64_t signal,
@@ -349,7 +354,7 @@ static __attribute__((noinline)) uint64_t dispatch_fast_injected(struct dispatch
 	return dispatch_fast(batch, packet, 0, origin);
 }
 
-/* @signal belongs to the application. */
+/* @signal belongs to the program. */
 static __attribute__((noinline)) uint64_t dispatch_fast_own(struct dispatch_batch *batch,
 	const hsa_kernel_dispatch_packet_t *packet, uint64_t signal,
 	const struct packet_origin *origin)
@@ -367,7 +372,10 @@ uint64_t dispatch_packet(struct dispatch_batch *batch, const hsa_kernel_dispatch
 	return dispatch_fast_injected(batch, packet, origin);
 }
 
-/* Called for barrier packets, whose field @dep is in the same place. */
+/*
+ * Reports a barrier packet. AND and OR packets have dep_signal at the same offset, so one cast
+ * serves both.
+ */
 static __attribute__((noinline, cold)) void barrier_note(struct dispatch_batch *batch,
 	const hsa_kernel_dispatch_packet_t *packet, uint64_t signal, uint32_t tid)
 {
@@ -434,8 +442,8 @@ bool dispatch_resume(struct dispatch_batch *batch, const hsa_kernel_dispatch_pac
 	struct slot_private *private = slot_private_of(c, ref);
 
 	/*
-	 * The line may be half updated. A chain that was being moved between free and spare may be
-	 * in both.
+	 * The clock line may be half updated. A chain that was being moved between free and spare
+	 * may be in both.
 	 */
 	q->ticks = (struct ticks){0};
 	if (q->spare == q->free)

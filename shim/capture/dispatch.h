@@ -4,8 +4,8 @@
  * What all front ends do with a dispatch packet: number it, take a slot, fill it, mark it
  * SUBMITTED, and return the signal to store. Called on the application's dispatch path by the
  * thread that holds the queue's walk: no locks that wait, no allocation, no logging. The only
- * system calls are that for the id of a thread at its first dispatch and, if no slot is left, a
- * bounded number of yields (rule 9).
+ * system calls are that for the id of a thread at its first dispatch and, if no slot is left,
+ * those of undisturbed.h and of the runtime when pool_grow() needs signals (rule 9).
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -224,7 +224,7 @@ bool ends_stop(struct capture *c, uint64_t deadline_ns)
 	while (atomic_load(&c->lookers)) {
 		if (clock_monotonic_ns() >= deadline_ns)
 			return false;
-		patience_take(&checks);
+		wait_between_checks(&checks);
 	}
 	return true;
 }

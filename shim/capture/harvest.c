@@ -76,8 +76,8 @@ static enum outcome times_wait(struct capture *c, struct slot_private *private, 
 }
 
 /*
- * docs/capture.md, missed packets: number @passed had the barrier bit and has fired, so this dispatch has
- * ended.
+ * docs/capture.md, missed packets: number @passed had the barrier bit and has fired, so this
+ * dispatch has ended.
  */
 static bool is_passed(struct capture *c, slot_ref ref, uint64_t passed)
 {
@@ -293,9 +293,9 @@ static void submitted_take(struct capture *c, struct capture_queue *q)
 	if (last && last != q->in_flight.tail)
 		chain_link(c, q, q->in_flight.tail, first);
 	q->reached = first;
-	if (q->is_reached_back) {
+	if (q->is_reached_freed) {
 		chain_changed(q);
-		q->is_reached_back = false;
+		q->is_reached_freed = false;
 		pool_slot_return(c, last);
 	}
 	for (;; count++) {
@@ -493,7 +493,7 @@ bool harvest_runtime_hold(struct capture *c)
 
 	/* Only harvest_detach() contends for it. */
 	while (atomic_exchange_explicit(&c->pass_lock, 1, memory_order_acquire))
-		patience_take(&checks);
+		wait_between_checks(&checks);
 	if (!c->is_detached)
 		return true;
 	harvest_runtime_release(c);
@@ -581,7 +581,7 @@ static void slot_abandon(struct capture *c, struct capture_queue *q, slot_ref re
 
 		/* Not finished only while another thread reads the signal, for a few loads. */
 		while (appsig_poll(c, ref, APPSIG_LAST) != APPSIG_FINISHED)
-			patience_take(&checks);
+			wait_between_checks(&checks);
 		start = private->start;
 		end = private->end;
 	}
@@ -608,9 +608,9 @@ void harvest_queue_retire(struct capture *c, struct capture_queue *q)
 	pool_flush(c);
 	atomic_store_explicit(&q->state, QUEUE_RETIRED, memory_order_release);
 	/* No slot will ever be linked to it. */
-	if (q->is_reached_back)
+	if (q->is_reached_freed)
 		pool_slot_return(c, q->reached);
-	q->is_reached_back = false;
+	q->is_reached_freed = false;
 	c->queues_live--;
 	pool_retire(c, q);
 	harvest_lock_release(c);

@@ -30,7 +30,7 @@ void harvest_lock_wait(struct capture *c)
 	unsigned checks = 0;
 
 	while (!harvest_lock_try(c))
-		patience_take(&checks);
+		wait_between_checks(&checks);
 }
 
 void harvest_lock_release(struct capture *c)
@@ -91,7 +91,7 @@ static void queue_start(struct capture *c, struct capture_queue *q, uint32_t gpu
 	q->trail = &q->first;
 	atomic_store_explicit(&q->first, 0, memory_order_relaxed);
 	q->reached = 0;
-	q->is_reached_back = false;
+	q->is_reached_freed = false;
 	atomic_store_explicit(&q->ended, 0, memory_order_relaxed);
 	if (is_new)
 		block->gpu = gpu;

@@ -29,7 +29,9 @@
  */
 #define QUEUE_SLOTS_FIRST 16384u
 #define QUEUE_SLOTS_MADE  4096u
-/* At most this many more than are in flight are made for a queue: each takes time and memory. */
+/*
+ * A queue gets at most this many slots beyond those in flight, since each costs time and memory.
+ */
 #define QUEUE_SLOTS_MORE  4096u
 
 static slot_ref slot_list_take(struct capture *c, struct slot_list *list)
@@ -44,14 +46,14 @@ static slot_ref slot_list_take(struct capture *c, struct slot_list *list)
 }
 
 /*
- * The least size of a lot; smaller with so many queues that it is more than half of each queue's
- * part.
+ * The least size of a lot: LOT_SLOTS_LEAST, or half of a queue's equal share of all slots if that
+ * is less.
  */
 static uint32_t lot_least(const struct capture *c)
 {
-	uint32_t part = RECORDER_SLOTS / 2 / (c->queues_live ? c->queues_live : 1);
+	uint32_t half_share = RECORDER_SLOTS / 2 / (c->queues_live ? c->queues_live : 1);
 
-	return part < LOT_SLOTS_LEAST ? part : LOT_SLOTS_LEAST;
+	return half_share < LOT_SLOTS_LEAST ? half_share : LOT_SLOTS_LEAST;
 }
 
 static bool can_carve(const struct capture *c)
@@ -60,8 +62,8 @@ static bool can_carve(const struct capture *c)
 }
 
 /*
- * Gives signals to slots that were never used: 1024 take a few hundred microseconds. Pages of slots
- * take memory only once a dispatch fills the first slot of a page.
+ * Gives signals to slots that were never used: 1,024 slots take a few hundred microseconds. Pages
+ * of slots take memory only once a dispatch fills the first slot of a page.
  */
 static void lot_begin(struct capture *c, uint32_t first, uint32_t count, struct slot_list *lot)
 {
@@ -85,8 +87,8 @@ static bool lot_carve(struct capture *c, struct slot_list *lot)
 	if (!recorder_slots_carve(&c->recorder, count, 0, &first))
 		return false;
 	/*
-	 * For so few pages one call costs as much as the faults on real hardware, and far less on a
-	 * virtual machine.
+	 * One call of ahead_all() costs as much as the page faults on real hardware, and far less
+	 * than they do on a virtual machine.
 	 */
 	ahead_all(c->slots + first, count * sizeof(*c->slots));
 	signals_touch(c, first + 1, count);
@@ -149,7 +151,7 @@ static bool queue_give_ready(struct capture *c, struct capture_queue *q)
 	return true;
 }
 
-/* Takes a lot of slots that other queues had; at least @least of them. */
+/* Moves one lot from `loose` to @lot. Fails if `loose` has fewer than @least slots. */
 static bool lot_take_loose(struct capture *c, uint32_t least, struct slot_list *lot)
 {
 	*lot = (struct slot_list){0};
@@ -233,8 +235,8 @@ static bool slots_steal(struct capture *c)
 	chain_to_list(
 		c, &free, atomic_exchange_explicit(&victim->returned, 0, memory_order_acquire));
 	/*
-	 * An idle queue's free slots are mostly with its producer; taken if no thread walks the
-	 * queue.
+	 * Most free slots of an idle queue are in its producer's chains. They are taken only if no
+	 * thread walks the queue.
 	 */
 	c->walks->take_free(c, victim->index, held);
 	chain_to_list(c, &free, held[0]);
@@ -250,13 +252,16 @@ static bool slots_steal(struct capture *c)
 
 /* ---- how many slots each queue gets ---------------------------------------------------- */
 
-/* Slots that a queue gets in advance: enough for its whole ring in flight, but at most its part. */
+/*
+ * Slots that a queue gets in advance: enough for its whole ring in flight, but at most its equal
+ * share of a quarter of all slots.
+ */
 static uint32_t share_of(const struct capture *c, const struct capture_queue *q)
 {
-	uint32_t part = RECORDER_SLOTS / 4 / (c->queues_live ? c->queues_live : 1);
-	uint32_t share = q->ring_packets < QUEUE_SLOTS_FIRST ? q->ring_packets : QUEUE_SLOTS_FIRST;
+	uint32_t equal_share = RECORDER_SLOTS / 4 / (c->queues_live ? c->queues_live : 1);
+	uint32_t most = q->ring_packets < QUEUE_SLOTS_FIRST ? q->ring_packets : QUEUE_SLOTS_FIRST;
 
-	return share < part ? share : part;
+	return most < equal_share ? most : equal_share;
 }
 
 void pool_begin(struct capture *c, struct capture_queue *q)
@@ -292,7 +297,9 @@ static bool is_short(const struct capture *c, const struct capture_queue *q)
 	return queue_owned(q) < (want < share ? share : want);
 }
 
-/* slots_steal() never makes the giving queue starve, so the giving ends. */
+/*
+ * slots_steal() leaves the victim enough slots, so queues cannot steal from each other for ever.
+ */
 static bool is_starving(const struct capture *c, const struct capture_queue *q)
 {
 	return queue_owned(q) < slots_in_use(q) + lot_least(c);
@@ -363,9 +370,9 @@ bool pool_provide(struct capture *c)
 
 void pool_flush(struct capture *c)
 {
-	if (c->back.count)
-		slot_chain_push(c, &c->back_queue->returned, c->back.head, c->back.tail);
-	c->back = (struct slot_list){0};
+	if (c->freed.count)
+		slot_chain_push(c, &c->freed_queue->returned, c->freed.head, c->freed.tail);
+	c->freed = (struct slot_list){0};
 }
 
 static __attribute__((noinline)) void slot_return_slowly(struct capture *c, slot_ref ref)
@@ -378,27 +385,27 @@ static __attribute__((noinline)) void slot_return_slowly(struct capture *c, slot
 	}
 	/* The producer still has to link the next slot to this one. */
 	if (ref == q->reached) {
-		q->is_reached_back = true;
+		q->is_reached_freed = true;
 		return;
 	}
-	if (c->back_queue != q)
+	if (c->freed_queue != q)
 		pool_flush(c);
-	c->back_queue = q;
-	slot_list_append(c, &c->back, ref);
+	c->freed_queue = q;
+	slot_list_append(c, &c->freed, ref);
 }
 
 /* Usually the slot returned before belongs to the same queue. */
 static inline void slot_return(struct capture *c, slot_ref ref)
 {
-	const struct capture_queue *q = c->back_queue;
+	const struct capture_queue *q = c->freed_queue;
 
-	if (!c->back.count || q->index != slot_of(c, ref)->queue || q->reached == ref) {
+	if (!c->freed.count || q->index != slot_of(c, ref)->queue || q->reached == ref) {
 		slot_return_slowly(c, ref);
 		return;
 	}
-	slot_private_of(c, c->back.tail)->next = ref;
-	c->back.tail = ref;
-	c->back.count++;
+	slot_private_of(c, c->freed.tail)->next = ref;
+	c->freed.tail = ref;
+	c->freed.count++;
 }
 
 void pool_slot_return(struct capture *c, slot_ref ref)
@@ -433,7 +440,10 @@ void pool_quarantine_end(struct capture *c)
 	pool_flush(c);
 }
 
-/* For a finished record: its signal fired without times, or did not fire. */
+/*
+ * True if the dispatch has finished, but its signal fired without times or not at all: the device
+ * may still write to it.
+ */
 static inline bool is_doubtful(struct capture *c, slot_ref ref)
 {
 	uint8_t why = slot_of(c, ref)->untimed;
@@ -493,7 +503,7 @@ static void keep_signals_in_flight(struct capture *c, struct capture_queue *q)
 	}
 }
 
-/* Slots that wait for a cell have their times, or would have gone to quarantine. */
+/* Keeps the doubtful signals of slots that wait for a cell; the others have their times. */
 static void keep_doubtful_signals(struct capture *c, const struct capture_queue *q)
 {
 	for (slot_ref ref = q->done.head; ref; ref = slot_private_of(c, ref)->next)
@@ -506,7 +516,7 @@ void pool_release(struct capture *c)
 	/* The device may still write to signals in quarantine, so they are kept. */
 	for (uint32_t i = c->quarantine_tail; i != c->quarantine_head; i++)
 		signals_keep(c, c->quarantine[i % QUARANTINE_MAX].slot);
-	/* The same for signals of what still runs. */
+	/* The device may also still write to signals of running dispatches. */
 	for (uint32_t i = 0; capture_pending(c) && i < recorder_queues_used(&c->recorder); i++) {
 		keep_doubtful_signals(c, &c->queues[i]);
 		if (queue_is_live(&c->queues[i]))

@@ -248,7 +248,7 @@ bool events_stop(uint64_t deadline_ns)
 	while (atomic_load(&state->inside)) {
 		if (clock_monotonic_ns() > deadline_ns)
 			return false;
-		patience_take(&checks);
+		wait_between_checks(&checks);
 	}
 	return true;
 }

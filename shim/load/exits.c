@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * For LD_PRELOAD: the functions by which a program ends without exit handlers. Dispatches that have
- * ended on the GPUs without the program having asked are written to the recorder first, without a
- * lock or a wait; then the program ends as it would have. Any thread may call, also in a signal
- * handler or in a child of vfork().
+ * For LD_PRELOAD: the functions by which a program ends without atexit() handlers. Dispatches that
+ * have ended on the GPUs without the program having asked are written to the recorder first,
+ * without a lock or a wait; then the program ends as it would have. Any thread may call, also in a
+ * signal handler or in a child of vfork().
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -17,16 +17,16 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-typedef void with_status(int status);
-typedef void without(void);
+typedef void exit_function(int status);
+typedef void abort_function(void);
 
 /*
  * The functions that the program would have called. Found before main(), because a signal handler
  * must not search.
  */
 static struct {
-	with_status *exit_now, *exit_c, *exit_quickly;
-	without *abort;
+	exit_function *exit_now, *exit_c, *exit_quickly;
+	abort_function *abort;
 } real;
 
 static void find(const char *name, void *ret_function)
@@ -45,7 +45,7 @@ __attribute__((constructor)) static void find_all(void)
 }
 
 /* @function is NULL if the call comes before it was found. */
-static _Noreturn void end_by(with_status *function, int status)
+static _Noreturn void end_by(exit_function *function, int status)
 {
 	waits_record_ends();
 	if (function)

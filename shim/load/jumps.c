@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * For LD_PRELOAD: siglongjmp() out of a signal handler that has interrupted a doorbell. The thread
- * never returns to the doorbell, so the walk that it has begun is completed first (docs/capture.md,
- * rule 5). For any other longjmp() there is nothing to do. The same for a thread that ends inside a
- * doorbell: cancelled, or by pthread_exit() in a handler.
+ * Handles a siglongjmp() out of a signal handler that has interrupted a doorbell; used with
+ * LD_PRELOAD. The thread never returns to the doorbell, so the walk that it has begun is completed
+ * first (docs/capture.md, rule 5). For any other longjmp() there is nothing to do. A thread that
+ * ends inside a doorbell, by cancellation or by pthread_exit() in a handler, is handled likewise.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -23,13 +23,13 @@
  * The interrupted frames are at most this far below the target of a jump from an alternate signal
  * stack.
  */
-#define FRAMES_BYTES ((uintptr_t)1 << 20)
+#define FRAMES_BYTES	 ((uintptr_t)1 << 20)
 /*
  * glibc on x86-64: index of the stack pointer in a jmp_buf, where it is rotated and XORed with a
  * word of the thread.
  */
-#define JUMP_STACK   6
-#define MIXED_TURN   17
+#define JUMP_STACK	 6
+#define JUMP_ROTATE_BITS 17
 
 typedef void jump(struct __jmp_buf_tag environment[1], int value);
 
@@ -51,7 +51,7 @@ static uintptr_t stack_of(const struct __jmp_buf_tag *environment)
 	uintptr_t mixed = (uintptr_t)environment->__jmpbuf[JUMP_STACK], word;
 
 	__asm__("movq %%fs:0x30, %0" : "=r"(word));
-	return (mixed >> MIXED_TURN | mixed << (64 - MIXED_TURN)) ^ word;
+	return (mixed >> JUMP_ROTATE_BITS | mixed << (64 - JUMP_ROTATE_BITS)) ^ word;
 #else
 	(void)environment;
 	return 0;
@@ -128,7 +128,10 @@ __attribute__((no_sanitize("address"))) static _Noreturn void jump_by(
 	abort();
 }
 
-/* Under other names, since the header redirects libc's when it checks jumps. */
+/*
+ * The C names differ from the exported ones, because <setjmp.h> may redirect longjmp() to
+ * __longjmp_chk().
+ */
 #define EXPORTED(function, name, real_function)                                                    \
 	_Noreturn void function(struct __jmp_buf_tag environment[1], int value) __asm__(name)      \
 		__attribute__((visibility("default")));                                            \

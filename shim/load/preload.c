@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * LD_PRELOAD alone is enough. ROCr from 5.4 on treats any loaded library that exports
- * HSA_AMD_TOOL_PRIORITY as a tool; 5.2 and 5.3 only read HSA_TOOLS_LIB. So the preloaded shim adds
- * itself there before main(); the user's own tools stay, in front. From 6.1 on the runtime loads no
- * tools at all if rocprofiler-sdk has its tables, unless another variable is set; without that no
- * OnUnload would announce its end. Setting these two variables, and copying a few, is all that the
- * shim does in a program without HSA.
+ * With LD_PRELOAD alone, the runtime loads the shim as a tool. ROCr from 5.4 on treats any loaded
+ * library that exports HSA_AMD_TOOL_PRIORITY as a tool; 5.2 and 5.3 only read HSA_TOOLS_LIB. So the
+ * preloaded shim adds itself there before main(); the user's own tools stay, in front. From 6.1 on
+ * the runtime loads no tools if rocprofiler-sdk has its tables, unless
+ * HSA_TOOLS_ROCPROFILER_V1_TOOLS is set, which the shim does, since otherwise OnUnload would not be
+ * called. Setting these two variables, and remembering a few others, is all that the shim does in a
+ * program without HSA.
  */
 #include "shim/load/preload.h"
 
@@ -27,7 +28,7 @@
 /* Room for the user's tools and our path. If that is not enough, the shim does not add itself. */
 #define TOOLS_BYTES_MAX (2 * PATH_MAX)
 
-/* Written before main(), or before the runtime that loads us calls us. */
+/* Written by our constructor, so before any other function of ours runs. */
 static bool was_asked_for;
 
 bool preload_was_asked_for(void)
@@ -54,6 +55,7 @@ const char *__asan_default_options(void)
 	return "verify_asan_link_order=0";
 }
 
+/* Does nothing but find the clock if the shim was loaded as a tool only, or in a setuid program. */
 __attribute__((constructor)) static void preload_register(void)
 {
 	const char *preloaded = getenv("LD_PRELOAD");
@@ -64,7 +66,6 @@ __attribute__((constructor)) static void preload_register(void)
 	size_t bytes = tools ? strlen(tools) : 0;
 
 	clock_find_shift(); /* ranges may begin before the runtime does */
-	/* Not loaded by LD_PRELOAD, but as a tool; or in a setuid program. */
 	if (!name || !preloaded || !strstr(preloaded, name + 1) || getauxval(AT_SECURE))
 		return;
 	was_asked_for = true;

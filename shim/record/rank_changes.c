@@ -80,7 +80,7 @@ static void run(struct recorder *recorder, enum recorder_define_how how)
 	while (atomic_flag_test_and_set_explicit(&is_taking, memory_order_acquire)) {
 		if (checks == PATIENCE_YIELDS)
 			return;
-		patience_take(&checks);
+		wait_between_checks(&checks);
 	}
 	if (defined < CHANGES_MAX && process_rank_take(&rank)) {
 		define(recorder, &rank, how);

@@ -229,7 +229,7 @@ static int define_lock(struct recorder *recorder, unsigned how)
 	while (atomic_exchange_explicit(&recorder->define_lock, 1, memory_order_acquire)) {
 		if (how & RECORDER_DEFINE_TRY || (how & RECORDER_DEFINE_END && !left--))
 			return -EAGAIN;
-		patience_take(&checks);
+		wait_between_checks(&checks);
 	}
 	return 0;
 }

@@ -527,7 +527,7 @@ bool worker_is_lost(void)
 	while (!atomic_load_explicit(&w->is_done, memory_order_acquire)) {
 		if (clock_monotonic_ns() >= until_ns)
 			return true;
-		patience_take(&checks);
+		wait_between_checks(&checks);
 	}
 	w->is_lost = false;
 	return false;

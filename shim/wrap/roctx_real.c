@@ -129,7 +129,7 @@ static void library_take(void)
 	if (mine >= FINDERS_MAX) {
 		/* All of them have found it, or are about to. */
 		while (!atomic_load_explicit(&found, memory_order_acquire))
-			patience_take(&checks);
+			wait_between_checks(&checks);
 		return;
 	}
 	real = &finder[mine];

@@ -72,8 +72,8 @@ static bool is_wanted(const struct kind *kind)
 	if (kind->counter == RTL_P_unwrapped_hip)
 		return config_has(HOST_CALLS);
 	/*
-	 * A tool that was loaded by HSA_TOOLS_LIB alone misses calls only if such a library is
-	 * loaded.
+	 * If the shim was loaded by HSA_TOOLS_LIB alone, it misses calls only if one of
+	 * kind->libraries is loaded.
 	 */
 	return is_preload_asked_for || dl_iterate_phdr(match_library, (void *)kind) == 1;
 }

@@ -280,7 +280,7 @@ def by_count(service, stock):
         fail("of the 12 sessions to be kept are left: %s" % left)
     why, = ask(service, "SELECT why FROM removed WHERE database = ?",
                (stock.paths[SMALL][len(left) - 13],))[0]
-    if why != "its owner had 13 closed sessions, of 12 that are kept":
+    if why != "its owner had 13 closed sessions; 12 are kept":
         fail("why: " + why)
 
 

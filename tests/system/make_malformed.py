@@ -169,7 +169,7 @@ def rows_of_rtl():
                      "(hex(zeroblob(9999)))", "refused", table),
         ("long", "UPDATE rocpd_string SET string = :name WHERE id = 3", "refused", ".*string or blob too big"),
         ("utf8", "UPDATE rocpd_string SET string = CAST(x'61ff62' AS TEXT) WHERE id = 3", "taken", ""),
-        ("newer", "PRAGMA user_version = 9999", "refused", "is of a newer rtl"),
+        ("newer", "PRAGMA user_version = 9999", "refused", "was written by a newer rtl"),
     ]
 
 

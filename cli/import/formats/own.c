@@ -231,8 +231,8 @@ static int make_copy(struct merging *m)
 	if (r == 0)
 		r = database_exec(db, "PRAGMA journal_mode=DELETE");
 	if (r == -EPROTONOSUPPORT)
-		snprintf(m->file->error, sizeof(m->file->error), "%.200s: is of a newer rtl",
-			m->file->name);
+		snprintf(m->file->error, sizeof(m->file->error),
+			"%.200s: was written by a newer rtl", m->file->name);
 	r = fail(m, r, db);
 	database_close(db);
 	return r;

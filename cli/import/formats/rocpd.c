@@ -226,7 +226,7 @@ static int read_copies(
 static int put_gpus(struct reading *r)
 {
 	CLEANUP(foreign_end_p) sqlite3_stmt *rows = NULL;
-	sqlite3_stmt *put = r->store->at[IMPORT_GPU_PUT];
+	sqlite3_stmt *put = r->store->statements[IMPORT_GPU_PUT];
 	bool has_product = foreign_has_column(r->db, "rocpd_info_agent", "product_name");
 	int e = foreign_ask(r->file, r->db, &rows,
 		"SELECT %s, coalesce(%s, name), name FROM rocpd_info_agent WHERE type = 'GPU'",

@@ -207,7 +207,7 @@ static int check_times(struct reading *r)
 
 static int take_agent(struct reading *r)
 {
-	sqlite3_stmt *put = r->store->at[IMPORT_GPU_PUT];
+	sqlite3_stmt *put = r->store->statements[IMPORT_GPU_PUT];
 	bool is_gpu = number(r, FIELD_TYPE, 0) == AGENT_GPU;
 	int64_t gpu = is_gpu ? number(r, FIELD_TYPE_INDEX, r->gpus) : -1;
 	int e = add_meaning(&r->agents, SLOT(r->process, number(r, FIELD_AGENT, 0)), gpu);

@@ -367,7 +367,7 @@ static int on_end(void *context, bool is_array)
 
 static int put_gpu(struct reading *r, int64_t gpu)
 {
-	sqlite3_stmt *put = r->t.store->at[IMPORT_GPU_PUT];
+	sqlite3_stmt *put = r->t.store->statements[IMPORT_GPU_PUT];
 	const char *name = NULL;
 	char simulated[160];
 

@@ -19,9 +19,12 @@
 #include "proto/base/clock.h"
 #include "proto/names/schema.h"
 
-/* Limit of names and shapes of tensors. The longest kernel name met so far has 5,160 bytes. */
+/*
+ * The most bytes of a name, or of a text of tensor dimensions. The longest kernel name met so far
+ * has 5,160 bytes.
+ */
 #define TEXT_BYTES_MAX 65536u
-/* The journal of a transaction is kept in memory, and holds only pages that existed before. */
+/* SQLite's page cache. */
 #define CACHE_BYTES    (32u << 20)
 
 static const char *const texts[IMPORT_STATEMENTS] = {
@@ -53,14 +56,14 @@ static const char *const texts[IMPORT_STATEMENTS] = {
 		"INSERT INTO rtl_call_base (id, process_id, parent, tid, api_id, start_ns, end_ns, "
 		"result, stream, marker, arguments, graph_launch) "
 		"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8, ?9, NULL, ?10)",
-	[IMPORT_CALL_MORE_PUT] =
+	[IMPORT_CALL_IMPORT_PUT] =
 		"INSERT INTO rtl_call_import (id, op, foreign_id) VALUES (?1, ?2, ?3)",
 	[IMPORT_COLLECTIVE_PUT] =
 		"INSERT INTO rtl_collective_base (id, comm, comm_rank, comm_size, seq, count, "
 		"bytes, datatype, reduction, peer, group_id, launch_id) "
 		"VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, NULL, ?9, NULL, ?10)",
-	[IMPORT_COLLECTIVE_MORE_PUT] = "INSERT INTO rtl_collective_import (id, op_id, in_split, "
-				       "out_split) VALUES (?1, ?2, ?3, ?4)",
+	[IMPORT_COLLECTIVE_IMPORT_PUT] = "INSERT INTO rtl_collective_import (id, op_id, in_split, "
+					 "out_split) VALUES (?1, ?2, ?3, ?4)",
 	[IMPORT_COPY_PUT] = "INSERT INTO rtl_copy_base (process_id, number, tid, submit_ns, bytes, "
 			    "how, direction, source_gpuId, target_gpuId, engine, call, marker, "
 			    "start_ns, end_ns) VALUES (?1, ?2, ?3, ?4, ?5, 'imported', ?6, ?7, ?8, "
@@ -112,7 +115,7 @@ static int copy_bytes(int from, int to)
 	return n < 0 ? -errno : 0;
 }
 
-/* Copies the database to add to. It must be closed. */
+/* Copies the database that rows will be added to. It must be closed. */
 static int copy_old(struct import_store *store, int to)
 {
 	CLEANUP(close_p) int from = open(store->name, O_RDONLY | O_CLOEXEC);
@@ -143,7 +146,8 @@ static int make_file(struct import_store *store, bool is_appended)
 	folder = realpath(dirname(name), NULL);
 	if (!folder)
 		return fail(store, -errno, "cannot write: %m");
-	if (asprintf(&store->path, "%s/%s.tmp.XXXXXX", folder, slash ? slash + 1 : store->name) < 0) {
+	if (asprintf(&store->path, "%s/%s.tmp.XXXXXX", folder, slash ? slash + 1 : store->name) <
+		0) {
 		store->path = NULL;
 		return fail(store, -ENOMEM, "out of memory");
 	}
@@ -164,13 +168,16 @@ static int open_database(struct import_store *store)
 	int r = writer_open(store->path, NULL, NULL, &store->writer);
 
 	if (r == -EMEDIUMTYPE)
-		return fail(store, r, "is no database of rtl");
+		return fail(store, r, "is not an rtl database");
 	if (r == -EPROTONOSUPPORT)
-		return fail(store, r, "is of a newer rtl");
+		return fail(store, r, "was written by a newer rtl");
 	if (r < 0)
 		return fail(store, r, "cannot be opened: %s", strerror(-r));
 	writer_set_cache(store->writer, CACHE_BYTES);
-	/* Until the database has its name, a power cut cannot spoil anything. */
+	/*
+	 * Until the database has its name, a power cut cannot spoil anything. The journal of a
+	 * transaction in memory holds only pages that existed before.
+	 */
 	r = database_exec(store->writer->db,
 		"PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA temp_store=FILE");
 	return import_store_fail(store, r);
@@ -186,27 +193,27 @@ int import_store_open(const char *name, bool is_appended, struct import_store *r
 		r = open_database(ret);
 	for (int i = 0; i < IMPORT_STATEMENTS && r == 0; i++)
 		r = import_store_fail(
-			ret, database_prepare(ret->writer->db, ret->at + i, texts[i]));
+			ret, database_prepare(ret->writer->db, ret->statements + i, texts[i]));
 	return r;
 }
 
 static void end_statements(struct import_store *store)
 {
 	for (int i = 0; i < IMPORT_STATEMENTS; i++) {
-		sqlite3_finalize(store->at[i]);
-		store->at[i] = NULL;
+		sqlite3_finalize(store->statements[i]);
+		store->statements[i] = NULL;
 	}
 }
 
 void import_store_done(struct import_store *store)
 {
-	static const char *const beside[] = {"", "-wal", "-shm", "-journal"};
+	static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
 	char path[PATH_MAX];
 
 	end_statements(store);
 	store->writer = writer_free(store->writer);
-	for (size_t i = 0; i < sizeof(beside) / sizeof(*beside) && store->path; i++) {
-		snprintf(path, sizeof(path), "%s%s", store->path, beside[i]);
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes) && store->path; i++) {
+		snprintf(path, sizeof(path), "%s%s", store->path, suffixes[i]);
 		(void)unlink(path);
 	}
 	if (store->path)
@@ -231,8 +238,8 @@ static char *session_name(const struct import_store *store)
 int import_store_session(struct import_store *store, enum import_clock clock, int64_t *ret_id)
 {
 	static const char *const names[] = {"realtime", "boottime", "unknown"};
-	sqlite3_stmt *put = store->at[IMPORT_SESSION_PUT];
-	sqlite3_stmt *put_clock = store->at[IMPORT_CLOCK_PUT];
+	sqlite3_stmt *put = store->statements[IMPORT_SESSION_PUT];
+	sqlite3_stmt *put_clock = store->statements[IMPORT_CLOCK_PUT];
 	struct import_session *session = store->session + clock;
 	int r;
 
@@ -273,7 +280,7 @@ void import_store_stretch(
 
 static int end_sessions(struct import_store *store)
 {
-	sqlite3_stmt *end = store->at[IMPORT_SESSION_END];
+	sqlite3_stmt *end = store->statements[IMPORT_SESSION_END];
 	int r = 0;
 
 	for (int i = 0; i < IMPORT_CLOCKS && r == 0; i++) {
@@ -285,7 +292,7 @@ static int end_sessions(struct import_store *store)
 			session->first_ns = session->last_ns;
 		sqlite3_bind_int64(end, 1, session->id);
 		sqlite3_bind_int64(end, 2, session->first_ns);
-		/* For a clock that counts from the boot the time of day is unknown. */
+		/* Only a realtime clock tells the time of day. */
 		sqlite3_bind_int64(end, 3, i == IMPORT_REALTIME ? session->first_ns : 0);
 		sqlite3_bind_int64(end, 4, session->last_ns);
 		r = database_run(end);
@@ -297,7 +304,7 @@ static int end_sessions(struct import_store *store)
 
 static int find_file(struct import_store *store, const struct trace_file *file)
 {
-	sqlite3_stmt *find = store->at[IMPORT_FILE_FIND];
+	sqlite3_stmt *find = store->statements[IMPORT_FILE_FIND];
 	int step;
 
 	database_bind_text(find, 1, file->sha256);
@@ -311,7 +318,7 @@ static int find_file(struct import_store *store, const struct trace_file *file)
 int import_store_begin(struct import_store *store, const struct trace_file *file, const char *kind,
 	const char *source)
 {
-	sqlite3_stmt *put = store->at[IMPORT_FILE_PUT];
+	sqlite3_stmt *put = store->statements[IMPORT_FILE_PUT];
 	const char *slash = strrchr(file->name, '/');
 	CLEANUP(free_p) char *name = NULL;
 	int r;
@@ -343,7 +350,7 @@ int import_store_begin(struct import_store *store, const struct trace_file *file
 int import_store_commit(struct import_store *store)
 {
 	const struct import_counts *counts = &store->counts;
-	sqlite3_stmt *count = store->at[IMPORT_FILE_COUNT];
+	sqlite3_stmt *count = store->statements[IMPORT_FILE_COUNT];
 	uint64_t left_out = intern_take_overflowed(&store->writer->intern);
 	int r;
 

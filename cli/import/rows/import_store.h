@@ -25,9 +25,9 @@ enum import_statement {
 	IMPORT_PROCESS_END,
 	IMPORT_OP_PUT,
 	IMPORT_CALL_PUT,
-	IMPORT_CALL_MORE_PUT,
+	IMPORT_CALL_IMPORT_PUT,
 	IMPORT_COLLECTIVE_PUT,
-	IMPORT_COLLECTIVE_MORE_PUT,
+	IMPORT_COLLECTIVE_IMPORT_PUT,
 	IMPORT_COPY_PUT,
 	IMPORT_MARKER_PUT,
 	IMPORT_METRIC_PUT,
@@ -54,7 +54,7 @@ struct import_store {
 	const char *name; /* of the database; borrowed */
 	char *path;	  /* the temporary name */
 	struct writer *writer;
-	sqlite3_stmt *at[IMPORT_STATEMENTS];
+	sqlite3_stmt *statements[IMPORT_STATEMENTS];
 	struct msg_arena *arena;
 	struct import_session session[IMPORT_CLOCKS];
 	struct import_session before[IMPORT_CLOCKS]; /* as they were before the open file */

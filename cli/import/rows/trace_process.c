@@ -36,7 +36,7 @@ void trace_process_free_p(struct trace_process **process)
 int trace_process_new(struct import_store *store, int64_t key, struct trace_process **ret)
 {
 	CLEANUP(trace_process_free_p) struct trace_process *p = calloc(1, sizeof(*p));
-	sqlite3_stmt *put = store->at[IMPORT_PROCESS_PUT];
+	sqlite3_stmt *put = store->statements[IMPORT_PROCESS_PUT];
 	int r;
 
 	if (!p)

@@ -172,7 +172,7 @@ static int number_calls(struct writing *w)
 static int put_range(struct writing *w, const struct trace_host *host)
 {
 	struct import_store *store = w->p->store;
-	sqlite3_stmt *put = store->at[IMPORT_MARKER_PUT];
+	sqlite3_stmt *put = store->statements[IMPORT_MARKER_PUT];
 
 	sqlite3_bind_int64(put, 1, w->p->id);
 	sqlite3_bind_int64(put, 2, host->number);
@@ -194,7 +194,7 @@ static int put_op(struct writing *w, const struct trace_host *host)
 	const struct trace_detail *detail =
 		host->detail == TRACE_NONE ? &none : w->p->details + host->detail;
 	struct import_store *store = w->p->store;
-	sqlite3_stmt *put = store->at[IMPORT_OP_PUT];
+	sqlite3_stmt *put = store->statements[IMPORT_OP_PUT];
 
 	sqlite3_bind_int64(put, 1, ROW_ID(w->p, host->number));
 	import_bind(put, 2, host->op != 0, host->op);
@@ -220,8 +220,9 @@ static int put_call(struct writing *w, const struct trace_host *host)
 		host->detail == TRACE_NONE ? NULL : w->p->details + host->detail;
 	bool has_stream = detail && detail->stream != TRACE_NO_NUMBER;
 	struct import_store *store = w->p->store;
-	sqlite3_stmt *put = store->at[IMPORT_CALL_PUT], *more = store->at[IMPORT_CALL_MORE_PUT];
-	sqlite3_stmt *api = store->at[IMPORT_API_PUT];
+	sqlite3_stmt *put = store->statements[IMPORT_CALL_PUT],
+		     *more = store->statements[IMPORT_CALL_IMPORT_PUT];
+	sqlite3_stmt *api = store->statements[IMPORT_API_PUT];
 	int r;
 
 	sqlite3_bind_int64(api, 1, host->name);
@@ -320,7 +321,7 @@ static int put_copy(struct writing *w, const struct trace_copy *copy, size_t num
 	uint32_t at = trace_links_find(&w->index, copy->foreign, copy->start_ns);
 	struct trace_host *host = at == TRACE_NONE ? NULL : p->hosts + at;
 	uint32_t call = caller_of(w, host, TRACE_NONE);
-	sqlite3_stmt *put = p->store->at[IMPORT_COPY_PUT];
+	sqlite3_stmt *put = p->store->statements[IMPORT_COPY_PUT];
 	bool has_range = host && host->range;
 
 	sqlite3_bind_int64(put, 1, p->id);
@@ -343,7 +344,7 @@ static int put_copy(struct writing *w, const struct trace_copy *copy, size_t num
 static int put_queue(struct writing *w, uint32_t number)
 {
 	const struct trace_queue *queue = w->p->queues + number;
-	sqlite3_stmt *put = w->p->store->at[IMPORT_QUEUE_PUT];
+	sqlite3_stmt *put = w->p->store->statements[IMPORT_QUEUE_PUT];
 
 	sqlite3_bind_int64(put, 1, w->p->id);
 	sqlite3_bind_int64(put, 2, number);
@@ -382,8 +383,8 @@ static int put_collective(struct writing *w, uint32_t i)
 	uint32_t launch = caller_of(w, at == TRACE_NONE ? NULL : p->hosts + at, i);
 	int64_t rank = group ? rank_in_group(group->ranks, p->rank) : TRACE_NO_NUMBER;
 	int64_t seq = c->seq;
-	sqlite3_stmt *put = p->store->at[IMPORT_COLLECTIVE_PUT];
-	sqlite3_stmt *more = p->store->at[IMPORT_COLLECTIVE_MORE_PUT];
+	sqlite3_stmt *put = p->store->statements[IMPORT_COLLECTIVE_PUT];
+	sqlite3_stmt *more = p->store->statements[IMPORT_COLLECTIVE_IMPORT_PUT];
 	int r;
 
 	if (seq == TRACE_NO_NUMBER && group)
@@ -433,9 +434,9 @@ static int put_gpu(struct writing *w)
 static int put_mark(struct writing *w, const struct trace_mark *mark, int64_t number)
 {
 	struct import_store *store = w->p->store;
-	sqlite3_stmt *marker = store->at[IMPORT_MARKER_PUT];
-	sqlite3_stmt *metric = store->at[IMPORT_METRIC_PUT];
-	sqlite3_stmt *step = store->at[IMPORT_STEP_PUT];
+	sqlite3_stmt *marker = store->statements[IMPORT_MARKER_PUT];
+	sqlite3_stmt *metric = store->statements[IMPORT_METRIC_PUT];
+	sqlite3_stmt *step = store->statements[IMPORT_STEP_PUT];
 	int r;
 
 	sqlite3_bind_int64(marker, 1, w->p->id);
@@ -476,7 +477,7 @@ static int put_marks(struct writing *w)
 static int put_process(struct writing *w)
 {
 	struct trace_process *p = w->p;
-	sqlite3_stmt *end = p->store->at[IMPORT_PROCESS_END];
+	sqlite3_stmt *end = p->store->statements[IMPORT_PROCESS_END];
 	int64_t session;
 	int r = import_store_session(p->store, p->clock, &session);
 

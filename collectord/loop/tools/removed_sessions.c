@@ -45,7 +45,7 @@ void removed_take(struct server *server, struct store_answer *answer)
 		session_forget_file(server, answer->database);
 		kept_sessions_forget(server, answer->database);
 	}
-	if (from->was_wished) {
+	if (from->was_requested) {
 		log_event("%s of uid %u removed: %s", answer->database ? answer->database : "",
 			from->uid, answer->text ? answer->text : "");
 		return;

@@ -537,7 +537,7 @@ void recover_sessions(struct store *store, const char *path)
 		(void)index_each_closed(
 			store->index, SESSIONS_CLOSED_MAX, answer_left_closed, store);
 	retention_tell_kept(store);
-	retention_tell_neighbours(store);
+	retention_publish_sizes(store);
 	answer_left(store, &done);
 }
 

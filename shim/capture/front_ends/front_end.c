@@ -21,7 +21,7 @@ const char front_ends_why_device_ring[] =
 	"DEBUG_CLR_AQL_DEV_QUEUE=0";
 
 /* Why no front end could follow the queue. */
-static const char *why_plain(
+static const char *why_not_followed(
 	struct capture *c, const struct front_ends *ends, const hsa_queue_t *queue)
 {
 	if (!ends->first)
@@ -31,22 +31,20 @@ static const char *why_plain(
 	return why_not_eligible;
 }
 
-static void holders_lock(struct capture *c)
+static void coop_lock(struct capture *c)
 {
 	unsigned checks = 0;
 
-	while (atomic_exchange_explicit(&c->holders_lock, 1, memory_order_acquire))
-		patience_take(&checks);
+	while (atomic_exchange_explicit(&c->coop_lock, 1, memory_order_acquire))
+		wait_between_checks(&checks);
 }
 
-static void holders_unlock(struct capture *c)
+static void coop_unlock(struct capture *c)
 {
-	atomic_store_explicit(&c->holders_lock, 0, memory_order_release);
+	atomic_store_explicit(&c->coop_lock, 0, memory_order_release);
 }
 
-/*
- * Queues are counted only here, so that a queue that two front ends were asked about counts once.
- */
+/* Queues are counted only here: a queue that was offered to two front ends counts once. */
 static void queue_count(struct capture *c, enum rtl_process_counter as)
 {
 	recorder_count(capture_recorder(c), RTL_P_queues_created, 1);
@@ -61,8 +59,7 @@ static hsa_status_t create_original(
 		request->group_segment_size, queue);
 }
 
-/*
- * Creates a queue with one front end. *@ret_is_followed is false if the runtime made a plain queue.
+/* Creates a queue with one front end. *@ret_is_followed is false if it does not follow the queue.
  */
 static hsa_status_t create_by(struct capture *c, const struct front_end *end,
 	const struct queue_request *request, hsa_queue_t **queue, bool *ret_is_followed)
@@ -113,8 +110,8 @@ hsa_status_t front_ends_create(struct capture *c, const struct front_ends *ends,
 	if (status != HSA_STATUS_SUCCESS)
 		return status;
 	/*
-	 * The program has not seen the queue yet, so it can be destroyed and created as the other
-	 * kind.
+	 * The program has not seen the queue yet, so it can be destroyed and created by the other
+	 * front end.
 	 */
 	if (!is_followed && ends->fallback &&
 		capture_hsa_of(c)->queue_destroy(*queue) == HSA_STATUS_SUCCESS)
@@ -122,7 +119,7 @@ hsa_status_t front_ends_create(struct capture *c, const struct front_ends *ends,
 	if (status != HSA_STATUS_SUCCESS)
 		return status;
 	if (!is_followed)
-		*ret_why = why_plain(c, ends, *queue);
+		*ret_why = why_not_followed(c, ends, *queue);
 	queue_count(c, *ret_why ? RTL_P_queues_ineligible : RTL_P_queues_followed);
 	return status;
 }
@@ -135,7 +132,7 @@ static const char *adopt_by_any(
 	for (size_t i = 0; i < sizeof(end) / sizeof(*end); i++)
 		if (end[i] && end[i]->adopt && end[i]->adopt(c, queue, gpu) == 0)
 			return NULL;
-	return why_plain(c, ends, queue);
+	return why_not_followed(c, ends, queue);
 }
 
 const char *front_ends_adopt(
@@ -154,20 +151,20 @@ const char *front_ends_share(
 	const char *why = NULL;
 
 	/* Under the lock, so that the first create adopts the queue before another one finds it. */
-	holders_lock(c);
+	coop_lock(c);
 	shadow = shadow_of_queue(c, queue);
 	if (shadow)
 		(void)shadow_hold(shadow);
 	else
 		why = adopt_by_any(c, ends, queue, gpu);
-	holders_unlock(c);
+	coop_unlock(c);
 	queue_count(c, why ? RTL_P_queues_coop : RTL_P_queues_followed);
 	return why;
 }
 
 /*
- * The front end that has followed @queue until now; NULL if there is none, or if there are creates
- * left.
+ * Stops following @queue and returns the front end that did; NULL if there is none, or if other
+ * holders of the cooperative queue remain.
  */
 static const struct front_end *release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
 {
@@ -205,17 +202,17 @@ hsa_status_t front_ends_destroy(
 
 	/*
 	 * NULL must reach the original, which refuses it; no table is searched for it, since free
-	 * places hold 0.
+	 * table entries hold 0.
 	 */
-	holders_lock(c);
+	coop_lock(c);
 	if (queue)
 		followed_by = release(c, queue, &block);
-	holders_unlock(c);
+	coop_unlock(c);
 	status = destroy(queue);
 	if (status != HSA_STATUS_SUCCESS) {
-		holders_lock(c);
+		coop_lock(c);
 		restore(c, followed_by, queue, block);
-		holders_unlock(c);
+		coop_unlock(c);
 		return status;
 	}
 	if (followed_by)

@@ -262,7 +262,7 @@ static void release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
 		/* Waits for a thread in the callback; packets that come later are not recorded. */
 		atomic_store(&i->is_live, 0);
 		while (atomic_load(&i->is_busy))
-			patience_take(&checks);
+			wait_between_checks(&checks);
 		atomic_store(&i->proxy, NULL);
 		shadow_table_remove(c->head.shadow, SHADOW_BY_PROXY, (uint64_t)(uintptr_t)queue);
 		origins_end(i->origins);
@@ -300,7 +300,7 @@ static bool quiesce(struct capture *c, uint64_t deadline_ns)
 		while (atomic_load(&queue_at(c, n)->is_busy)) {
 			if (clock_monotonic_ns() >= deadline_ns)
 				return false;
-			patience_take(&checks);
+			wait_between_checks(&checks);
 		}
 	}
 	return true;

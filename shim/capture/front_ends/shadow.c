@@ -132,7 +132,7 @@ static void packet_walk(
 	hsa_kernel_dispatch_packet_t *packet = packet_at(s, index);
 	uint64_t *last = &s->last[index & s->mask];
 	uint64_t signal = signal_of(s->capture, packet, last);
-	enum dispatch_how how = s->is_plain ? DISPATCH_LEAVE : DISPATCH_STAMP;
+	enum dispatch_how how = s->is_unstamped ? DISPATCH_LEAVE : DISPATCH_STAMP;
 	bool is_dispatch = packet_is_dispatch(packet, header);
 	struct packet_origin origin;
 	uint64_t handle;
@@ -200,7 +200,7 @@ static __attribute__((noinline, cold)) void foreign_writer_seen(
 	uint64_t virtual = atomic_load(&s->virtual_index);
 
 	recorder_count_queue(s->queue->block, RTL_Q_foreign_writers, 1);
-	s->is_plain = true;
+	s->is_unstamped = true;
 	while (virtual < real && !atomic_compare_exchange_weak(&s->virtual_index, &virtual, real))
 		;
 }
@@ -617,7 +617,7 @@ bool shadow_quiesce(struct capture *c, uint64_t deadline_ns)
 		while (atomic_load(&s->is_live) && atomic_load(&s->walk) != WALK_FREE) {
 			if (clock_monotonic_ns() >= deadline_ns)
 				return false;
-			patience_take(&checks);
+			wait_between_checks(&checks);
 		}
 	}
 	return true;
@@ -667,7 +667,7 @@ static int shadow_start(struct capture *c, struct shadow_queue *s, hsa_queue_t *
 	s->mask = queue->size - 1;
 	s->doorbell = queue->doorbell_signal;
 	s->holders = 1;
-	s->is_plain = false;
+	s->is_unstamped = false;
 	s->is_dormant = false;
 	atomic_store_explicit(&s->is_left_behind, 0, memory_order_relaxed);
 	s->stamped_end = 0;
@@ -762,7 +762,7 @@ static void release(struct capture *c, hsa_queue_t *queue, uint32_t *ret_block)
 	 */
 	while (!walk_hold(s)) {
 		walk_rescue_abandoned(s, (uintptr_t)&checks);
-		patience_take(&checks);
+		wait_between_checks(&checks);
 	}
 	atomic_store_explicit(&s->is_live, 0, memory_order_relaxed);
 	shadow_table_remove(c->head.shadow, SHADOW_BY_DOORBELL, s->doorbell.handle);

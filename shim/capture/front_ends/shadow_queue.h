@@ -39,7 +39,7 @@ struct shadow_queue {
 	/* Rule 5: 0 if free, else the holder, perhaps with WALK_AGAIN. */
 	alignas(CACHE_LINE_BYTES) _Atomic uintptr_t walk;
 	_Atomic uint32_t is_live;
-	bool is_plain; /* a foreign writer was seen: no more signals are stored (rule 11) */
+	bool is_unstamped; /* a foreign writer was seen: no more signals are stored (rule 11) */
 	/* Published index; written by the holder of the walk, read by the housekeeper. */
 	_Atomic uint64_t next;
 	uint64_t read_cached;

@@ -62,7 +62,7 @@ static void table_lock(struct shadow_table *table)
 	unsigned checks = 0;
 
 	while (atomic_exchange_explicit(&table->lock, 1, memory_order_acquire))
-		patience_take(&checks);
+		wait_between_checks(&checks);
 }
 
 static void table_unlock(struct shadow_table *table)

@@ -11,25 +11,25 @@
 
 enum watch_state {
 	WATCH_FREE,
-	WATCH_MADE, /* the submitting thread is not yet through the runtime's function */
+	WATCH_SUBMITTING, /* the submitting thread is still inside the runtime's function */
 	WATCH_PENDING,
 	WATCH_SHARED,  /* several copies share the signal: only their end is awaited */
 	WATCH_BUSY,    /* a thread reads its times */
-	WATCH_SPOILED, /* a thread in BUSY was overtaken: what it reads is discarded */
-	WATCH_TAKEN,   /* its thread fills it in; the signal is still that of an earlier life */
+	WATCH_SPOILED, /* the signal was used while a thread read it: its times are discarded */
+	WATCH_TAKEN, /* a thread fills the entry in; `signal` is still that of the previous copy */
 };
 #define STATE_BITS 3
 
 /*
- * Times that the device did not write are 0, which the runtime converts to about the boot of the
- * machine or earlier. Times this far from the submission are invalid.
+ * If the device wrote no times they are 0, which the runtime converts to a time near the boot of
+ * the machine, or before it. Times this far from the submission are invalid.
  */
 #define EARLY_NS_MAX 1000000000ull
 #define LATE_NS_MAX  (1ull << 50) /* 13 days */
 
 /*
- * `word` is life << STATE_BITS | state. A reader of the other fields must check that the life has
- * not changed meanwhile; they are written in state TAKEN.
+ * `word` is generation << STATE_BITS | state. A reader of the other fields must check that the
+ * generation has not changed meanwhile; they are written in state TAKEN.
  */
 struct watch {
 	_Atomic uint64_t word;
@@ -82,19 +82,21 @@ static bool word_change(struct watch *watch, uint64_t *word, enum watch_state to
 	return true;
 }
 
-/* Ends the life of the entry; the next one has another number. */
+/* Frees the entry, which then has the next generation. */
 static bool watch_free(struct watch *watch, uint64_t word)
 {
 	uint64_t next = with_state(word + (1ull << STATE_BITS), WATCH_FREE);
 
 	if (!atomic_compare_exchange_strong(&watch->word, &word, next))
 		return false;
-	/* Release: a thread that sees 0 may free the signal, which was read before. */
+	/*
+	 * Release: the signal is read before the count falls, so a thread that sees 0 may free it.
+	 */
 	atomic_fetch_sub_explicit(&copy_watch_count, 1, memory_order_release);
 	return true;
 }
 
-/* The caller has made the entry BUSY. */
+/* Reads the times, frees the entry and reports them. The caller has made it BUSY. */
 static void watch_read(struct watch *watch, uint64_t word)
 {
 	uint64_t signal = atomic_load_explicit(&watch->signal, memory_order_relaxed);
@@ -118,14 +120,14 @@ static bool has_fired(struct watch *watch, uint64_t signal)
 
 /* ---- the next use of a signal ---------------------------------------------------------- */
 
-enum use {
+enum signal_use {
 	USE_BY_PACKET,
 	USE_BY_STORE,
 	USE_BY_COPY,
 	USE_BY_DESTROY,
 };
 
-/* The copy still runs and its signal gets another one, so neither has times. */
+/* The copy still runs when another copy gets the same signal, so neither has times. */
 static bool watch_share(struct watch *watch, uint64_t *word)
 {
 	uint64_t id = id_of(watch);
@@ -139,7 +141,7 @@ static bool watch_share(struct watch *watch, uint64_t *word)
 	return true;
 }
 
-struct use_seen {
+struct use_result {
 	bool is_shared;
 	unsigned checks;
 };
@@ -148,7 +150,8 @@ struct use_seen {
  * Handles one entry if it has @signal. Returns false if another thread was faster and the caller
  * must try again.
  */
-static bool watch_use(struct watch *watch, uint64_t signal, enum use use, struct use_seen *seen)
+static bool watch_use(
+	struct watch *watch, uint64_t signal, enum signal_use how, struct use_result *result)
 {
 	uint64_t word = atomic_load(&watch->word), id = id_of(watch);
 	enum watch_state state = state_of(word);
@@ -157,23 +160,23 @@ static bool watch_use(struct watch *watch, uint64_t signal, enum use use, struct
 		atomic_load_explicit(&watch->signal, memory_order_relaxed) != signal)
 		return true;
 	/* A spoiled entry is still being read. */
-	if (state == WATCH_SPOILED && use != USE_BY_DESTROY)
+	if (state == WATCH_SPOILED && how != USE_BY_DESTROY)
 		return true;
 	if (state == WATCH_BUSY || state == WATCH_SPOILED) {
 		/*
 		 * The reading thread needs a few loads and a lock of the runtime; a dispatch does
 		 * not wait for that.
 		 */
-		if (use == USE_BY_PACKET)
+		if (how == USE_BY_PACKET)
 			return word_change(watch, &word, WATCH_SPOILED);
-		patience_take(&seen->checks);
+		wait_between_checks(&result->checks);
 		return false;
 	}
-	if (use == USE_BY_COPY && state != WATCH_MADE && !has_fired(watch, signal)) {
-		seen->is_shared = true;
+	if (how == USE_BY_COPY && state != WATCH_SUBMITTING && !has_fired(watch, signal)) {
+		result->is_shared = true;
 		return watch_share(watch, &word);
 	}
-	if (use != USE_BY_PACKET && state == WATCH_PENDING && has_fired(watch, signal)) {
+	if (how != USE_BY_PACKET && state == WATCH_PENDING && has_fired(watch, signal)) {
 		if (!word_change(watch, &word, WATCH_BUSY))
 			return false;
 		watch_read(watch, word);
@@ -186,31 +189,32 @@ static bool watch_use(struct watch *watch, uint64_t signal, enum use use, struct
 	return true;
 }
 
-static bool signal_use(uint64_t signal, enum use use)
+/* Handles the entries that have @signal. True if copies share it now. */
+static bool signal_reuse(uint64_t signal, enum signal_use how)
 {
 	struct watch *bucket = bucket_of(signal);
-	struct use_seen seen = {0};
+	struct use_result result = {0};
 
 	for (unsigned i = 0; i < COPY_WATCH_WAYS; i++)
-		while (!watch_use(&bucket[i], signal, use, &seen))
+		while (!watch_use(&bucket[i], signal, how, &result))
 			;
-	return seen.is_shared;
+	return result.is_shared;
 }
 
 void copy_watch_used_slowly(uint64_t signal)
 {
-	(void)signal_use(signal, USE_BY_STORE);
+	(void)signal_reuse(signal, USE_BY_STORE);
 }
 
 void copy_watch_destroyed_slowly(uint64_t signal)
 {
-	(void)signal_use(signal, USE_BY_DESTROY);
+	(void)signal_reuse(signal, USE_BY_DESTROY);
 }
 
 void copy_watch_packet_slowly(uint64_t signal)
 {
 	if (signal)
-		(void)signal_use(signal, USE_BY_PACKET);
+		(void)signal_reuse(signal, USE_BY_PACKET);
 }
 
 /* ---- copies ---------------------------------------------------------------------------- */
@@ -230,8 +234,8 @@ static struct watch *watch_take(uint64_t signal)
 		if (state_of(word) != WATCH_FREE)
 			continue;
 		/*
-		 * Counted before the entry can be found. Threads that look for another signal do
-		 * not touch it.
+		 * The count rises before the entry can be found. Threads that look for another
+		 * signal do not touch the entry.
 		 */
 		atomic_fetch_add(&copy_watch_count, 1);
 		if (word_change(&bucket[i], &word, WATCH_TAKEN))
@@ -243,7 +247,7 @@ static struct watch *watch_take(uint64_t signal)
 
 bool copy_watch(uint64_t signal, uint64_t id, uint64_t submit_ns)
 {
-	bool is_shared = copy_watch_count && signal_use(signal, USE_BY_COPY);
+	bool is_shared = copy_watch_count && signal_reuse(signal, USE_BY_COPY);
 	struct watch *watch = signal && !is_shared ? watch_take(signal) : NULL;
 	amd_signal_t *at = (amd_signal_t *)(uintptr_t)signal;
 	int64_t value;
@@ -259,7 +263,10 @@ bool copy_watch(uint64_t signal, uint64_t id, uint64_t submit_ns)
 	atomic_store_explicit(&watch->target, value - 1, memory_order_relaxed);
 	atomic_store_explicit(&watch->signal, signal, memory_order_relaxed);
 	word = atomic_load_explicit(&watch->word, memory_order_relaxed);
-	/* Other operations end before the value reaches 0: packets, which are not known here. */
+	/*
+	 * A value above 1 means that other operations, such as packets, lower this signal, too;
+	 * they are not known here.
+	 */
 	if (value > 1) {
 		atomic_store(&watch->word, with_state(word, WATCH_SHARED));
 		calls.done(id, 0, 0);
@@ -268,7 +275,7 @@ bool copy_watch(uint64_t signal, uint64_t id, uint64_t submit_ns)
 	/* Clears the times of the last use, since a copy may write none. */
 	__atomic_store_n(&at->start_ts, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&at->end_ts, 0, __ATOMIC_RELAXED);
-	atomic_store(&watch->word, with_state(word, WATCH_MADE));
+	atomic_store(&watch->word, with_state(word, WATCH_SUBMITTING));
 	return true;
 }
 
@@ -280,7 +287,7 @@ void copy_watch_submitted(uint64_t signal, uint64_t id, bool ok)
 		struct watch *watch = &bucket[i];
 		uint64_t word = atomic_load(&watch->word);
 
-		if (state_of(word) != WATCH_MADE || id_of(watch) != id)
+		if (state_of(word) != WATCH_SUBMITTING || id_of(watch) != id)
 			continue;
 		if (ok)
 			(void)word_change(watch, &word, WATCH_PENDING);
@@ -300,7 +307,10 @@ static void watch_poll(struct watch *watch)
 
 	if (state != WATCH_PENDING && state != WATCH_SHARED)
 		return;
-	/* Claimed before the signal is read, because only then it cannot be destroyed meanwhile. */
+	/*
+	 * Claims the entry before it reads the signal, because a claimed entry keeps the signal
+	 * from being destroyed.
+	 */
 	if (!word_change(watch, &word, WATCH_BUSY))
 		return;
 	signal = atomic_load_explicit(&watch->signal, memory_order_relaxed);

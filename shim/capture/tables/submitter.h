@@ -57,7 +57,7 @@ static_assert(sizeof(struct origin) == 32, "two in a cache line");
 
 /*
  * A flag beside a thread id, which the kernel keeps below 2^22: a range that --region names was
- * open. Only used with --region, which disables the short way through dispatch_packet().
+ * open. Only used with --region, which disables the fast path of dispatch_packet().
  */
 #define ORIGIN_IN_REGION (1u << 31)
 

@@ -18,7 +18,7 @@ CAPTURE_CASE(common_dispatch_takes_the_fast_path)
 {
 	struct capture_queue *q = &f->capture->queues[f->queue->block];
 
-	fixture_dispatch(f, 0); /* the first of REFRESH_SLOTS checks for returned slots */
+	fixture_dispatch(f, 0); /* the first of REFRESH_DISPATCHES checks for returned slots */
 	q->ticks = (struct ticks){.usable = UINT64_MAX, .ns = 12345};
 	for (int i = 0; i < 10; i++)
 		fixture_dispatch(f, 0);
@@ -49,7 +49,7 @@ CAPTURE_CASE(last_slot_of_the_trail_is_not_given_away)
 	assert_int_equal(fixture_count(f, RTL_Q_recorded), 1);
 	assert_int_equal(q->reached, first);
 	assert_int_equal(slot_of(c, first)->state, SLOT_FREE);
-	assert_true(q->is_reached_back);
+	assert_true(q->is_reached_freed);
 	assert_false(has_slot(c, q->returned, first) || has_slot(c, q->free, first));
 	fixture_dispatch(f, 0);
 	settle(f);
@@ -58,7 +58,7 @@ CAPTURE_CASE(last_slot_of_the_trail_is_not_given_away)
 	/* Nothing follows the last slot of a destroyed queue. */
 	first = q->reached;
 	fixture_destroy_queue(f);
-	assert_false(q->is_reached_back);
+	assert_false(q->is_reached_freed);
 	assert_true(has_slot(c, c->loose.head, first));
 	check_against_device(c, f->reader, f->queue, 0);
 }

@@ -252,8 +252,8 @@ CASE(sums_go_along_with_the_rows)
 	assert_int_equal(totals(index).removed, 2);
 	/* One that was weighed came, one became larger, and one went. */
 	assert_int_equal(totals(index).closed, FEW);
-	assert_int_equal(totals(index).closed_bytes,
-		(FEW - 1 + 6) * BYTES + strlen("/store/1/s-00017.db"));
+	assert_int_equal(
+		totals(index).closed_bytes, (FEW - 1 + 6) * BYTES + strlen("/store/1/s-00017.db"));
 	/* Nothing goes where nothing can be written: the sums stay what they were. */
 	sql(index, "PRAGMA query_only=1");
 	assert_true(index_begin_removal(index, "/store/1/s-00001.db", "x") < 0);
@@ -439,7 +439,8 @@ CASE(what_its_owner_removed_leaves_no_row)
 
 	put_closed(index, 2 * UIDS);
 	put_removed(index, 0, 3);
-	assert_int_equal(index_begin_removal(index, "/store/0/s-00000.db", INDEX_OWNERS_WISH), 0);
+	assert_int_equal(
+		index_begin_removal(index, "/store/0/s-00000.db", INDEX_OWNERS_REQUEST), 0);
 	assert_int_equal(index_end_removal(index, "/store/0/s-00000.db"), 1);
 	assert_int_equal(number(index, "SELECT count(*) FROM removed"), 3);
 	assert_int_equal(number(index, "SELECT count(*) FROM session WHERE uid = 0"), 1);

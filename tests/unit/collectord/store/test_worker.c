@@ -107,7 +107,7 @@ STORE_CASE(a_session_is_removed_for_its_owner_when_it_is_closed_and_not_kept)
 	assert_int_equal(access(w.database, F_OK), 0);
 	assert_int_equal(store_remove(h->store, getuid(), "job", NULL, h), 0);
 	harness_wait(h, STORE_REMOVED);
-	assert_true(h->answer.removed.was_wished);
+	assert_true(h->answer.removed.was_requested);
 	assert_string_equal(h->answer.database, w.database);
 	harness_wait(h, STORE_DISPOSED);
 	r = h->answer.error;

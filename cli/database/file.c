@@ -11,7 +11,6 @@
 
 #include "cli/base/memory.h"
 #include "proto/base/cleanup.h"
-#include "proto/names/schema.h"
 
 /* "SQLite format 3" including its NUL. */
 static const char magic[16] = "SQLite format 3";
@@ -84,16 +83,6 @@ static int look_at_header(const char *path, bool has_wal, char error[QUERY_ERROR
 	if ((size_t)n < sizeof(header) || (is_cut(header, (uint64_t)st.st_size) && !has_wal))
 		return refuse(error, path, -EBADMSG, "truncated or damaged");
 	return 0;
-}
-
-bool query_file_is_ours(const char *path)
-{
-	CLEANUP(close_p) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	unsigned char header[100];
-
-	return fd >= 0 && pread(fd, header, sizeof(header), 0) == sizeof(header) &&
-	       !memcmp(header, magic, sizeof(magic)) &&
-	       get_u32(header + 68) == SCHEMA_APPLICATION_ID;
 }
 
 static bool is_parent_writable(const char *path)

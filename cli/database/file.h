@@ -23,12 +23,6 @@ struct query_file {
  */
 int query_file_look(const char *path, struct query_file *ret, char error[QUERY_ERROR_BYTES]);
 
-/*
- * True if the header says that it is a database of rtl; read without SQLite. Also false if it
- * cannot be read.
- */
-bool query_file_is_ours(const char *path);
-
 /* Returns @path as a URI for a read-only connection. NULL if memory is short. */
 char *query_file_uri(const char *path, bool is_immutable);
 

@@ -184,17 +184,16 @@ static int check_output(
 	const struct export_writer *writer, bool is_forced, const struct query *query)
 {
 	struct stat out, in;
-	int r;
 
 	if (writer->format->kind == EXPORT_FOLDER)
 		return output_folder_check(writer->out, is_forced, writer->format->files);
-	r = output_file_check(writer->out, is_forced, &out);
-	if (r <= 0)
-		return r;
-	if (stat(query_path(query), &in) || in.st_dev != out.st_dev || in.st_ino != out.st_ino)
-		return 0;
-	say("%s: is the database; name another file", writer->out);
-	return -EEXIST;
+	if (strcmp(writer->out, "-") && !lstat(writer->out, &out) &&
+		!stat(query_path(query), &in) && in.st_dev == out.st_dev &&
+		in.st_ino == out.st_ino) {
+		say("%s: is the database; name another file", writer->out);
+		return -EEXIST;
+	}
+	return output_file_check_document(writer->out, is_forced);
 }
 
 /* The verdict is needed before the first row, because the names of the processes contain it. */

@@ -16,6 +16,7 @@
 #include "cli/collector/ask_all.h"
 #include "cli/database/file.h"
 #include "cli/database/session/find_session.h"
+#include "cli/output/recording.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 
@@ -229,7 +230,7 @@ bool owned_check_file(const struct owned *owned, char why[OWNED_WHY_BYTES])
 		text = "a link; name the file that it leads to";
 	else if (S_ISDIR(st.st_mode))
 		text = "a folder; name the files in it";
-	else if (!S_ISREG(st.st_mode) || !query_file_is_ours(owned->path))
+	else if (!S_ISREG(st.st_mode) || !is_recording(owned->path))
 		text = "not a database of rtl; left alone";
 	else if (st.st_uid != geteuid())
 		text = "another user's; left alone";

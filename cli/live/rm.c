@@ -36,18 +36,6 @@ static bool is_in_use(const char *path, pid_t *ret)
 	       file_lock_find(path, FILE_LOCK_SHM, FILE_LOCK_SHM_BYTE, ret) == 1;
 }
 
-static bool is_kept(const char *path)
-{
-	CLEANUP(find_files_free_p) char **kept = find_kept();
-	struct stat st, other;
-
-	for (char **at = kept; at && *at; at++)
-		if (!stat(path, &st) && !stat(*at, &other) && st.st_dev == other.st_dev &&
-			st.st_ino == other.st_ino)
-			return true;
-	return false;
-}
-
 /* Returns 0 or -errno. What is not there is no error. */
 static int unlink_beside(const char *path, const char *ending)
 {
@@ -67,7 +55,7 @@ static bool remove_file(const struct owned *owned, char why[OWNED_WHY_BYTES])
 	pid_t pid = 0;
 	int r = 0;
 
-	if (is_kept(owned->path)) {
+	if (private_runs_keeps(owned->path)) {
 		snprintf(why, OWNED_WHY_BYTES, "it is kept; rtl keep --off ends that");
 		return false;
 	}

@@ -9,6 +9,7 @@
 
 #include "cli/base/memory.h"
 #include "cli/base/message.h"
+#include "cli/output/recording.h"
 #include "cli/output/unfinished.h"
 #include "proto/base/cleanup.h"
 
@@ -17,7 +18,7 @@ static bool is_stdout(const char *name)
 	return !strcmp(name, "-");
 }
 
-int output_file_check(const char *name, bool is_forced, struct stat *ret)
+static int check(const char *name, bool is_forced, bool is_document, struct stat *ret)
 {
 	if (is_stdout(name) || lstat(name, ret))
 		return 0;
@@ -26,11 +27,26 @@ int output_file_check(const char *name, bool is_forced, struct stat *ret)
 	/* For example a device, which the document would replace. */
 	else if (!S_ISREG(ret->st_mode))
 		say("%s: exists and is not a regular file; - is stdout", name);
+	else if (is_document && is_recording(name))
+		say("%s: is a recording of rtl; name another file, or remove it by rtl rm", name);
 	else if (!is_forced)
 		say("%s: exists; -f overwrites it", name);
 	else
 		return 1;
 	return -EEXIST;
+}
+
+int output_file_check(const char *name, bool is_forced, struct stat *ret)
+{
+	return check(name, is_forced, false, ret);
+}
+
+int output_file_check_document(const char *name, bool is_forced)
+{
+	struct stat st;
+	int r = check(name, is_forced, true, &st);
+
+	return r < 0 ? r : 0;
 }
 
 int output_file_open(const char *name, struct output_file *ret)

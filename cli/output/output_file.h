@@ -21,6 +21,11 @@ struct output_file {
  * if there is a regular file to replace, described by *@ret; -EEXIST after printing why not.
  */
 int output_file_check(const char *name, bool is_forced, struct stat *ret);
+/*
+ * Likewise for a document that is no recording, and so never replaces one, even with -f. Returns 0
+ * if it may be written; -EEXIST after printing why not.
+ */
+int output_file_check_document(const char *name, bool is_forced);
 /* Returns 0, or -errno after printing the reason. */
 int output_file_open(const char *name, struct output_file *ret);
 /* Gives the written file its name and sets *@ret_bytes to its size, or to 0 for stdout. Returns 0,

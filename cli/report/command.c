@@ -131,12 +131,12 @@ static bool is_input(const struct report_cmd *o, const struct stat *out)
 static int check_output(const struct report_cmd *o)
 {
 	struct stat out;
-	int r = output_file_check(o->out, o->is_forced, &out);
 
-	if (r <= 0 || !is_input(o, &out))
-		return r < 0 ? r : 0;
-	say("%s: is one of the databases; name another page", o->out);
-	return -EEXIST;
+	if (strcmp(o->out, "-") && !lstat(o->out, &out) && is_input(o, &out)) {
+		say("%s: is one of the databases; name another page", o->out);
+		return -EEXIST;
+	}
+	return output_file_check_document(o->out, o->is_forced);
 }
 
 static void parts_done(struct report_part (*parts)[REPORT_FILES_MAX])

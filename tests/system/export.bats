@@ -463,6 +463,29 @@ PY
 	[ "$(ls -d ./*.json* | tr '\n' ' ')" = "./out.json ./stdout.json " ]
 }
 
+@test "no export replaces a recording, even with -f, and one of databases replaces its own file" {
+	fixture fixture clean
+	cp clean.db other.db && cp clean.db same.db
+	for option in perfetto chrome-json rpd rocpd; do
+		for force in "" -f; do
+			run -1 --separate-stderr "$rtl" export $force --$option other.db clean.db
+			[ "$stderr" = "rtl: other.db: is a recording of rtl; name another file, or remove it by rtl rm" ]
+		done
+	done
+	run -1 --separate-stderr "$rtl" export -f --csv other.db clean.db
+	[ "$stderr" = "rtl: other.db: exists and is not a folder; name another one" ]
+	run -1 --separate-stderr "$rtl" report -f --html other.db clean.db
+	[ "$stderr" = "rtl: other.db: is a recording of rtl; name another file, or remove it by rtl rm" ]
+	run -125 --separate-stderr "$rtl" run -f -o new.db --export perfetto=other.db --device soft -- true
+	[ "$stderr" = "rtl: other.db: is a recording of rtl; name another file, or remove it by rtl rm" ]
+	[ ! -e new.db ]
+	cmp other.db same.db
+	for option in rpd rocpd; do
+		"$rtl" export --$option out.$option clean.db
+		"$rtl" export -f --$option out.$option clean.db
+	done
+}
+
 has_begun() {
 	compgen -G 'csv.*/kernels.csv' && compgen -G 'out.rpd.*'
 }

@@ -77,6 +77,21 @@ rtl: rm: $live: it is live; it can be removed when its job has ended" ]
 	[ -z "$(ls state/rtl/kept)" ]
 }
 
+@test "no run takes the place of a private run that is kept" {
+	record a.db
+	"$rtl" keep a.db
+	cp a.db before
+	for verb in "run -f" trace; do
+		run -125 --separate-stderr "$rtl" $verb -q --device soft -o a.db -- touch started
+		[ "$stderr" = "rtl: a.db: it is kept; rtl keep --off a.db ends that" ]
+	done
+	cmp a.db before
+	[ "$(ls)" = "$(printf '%s\n' a.db before err out run state truth)" ]
+	"$rtl" keep --off a.db
+	"$rtl" run -q -f --device soft -o a.db -- "$demo" --ranks 1 --steps 1 >out 2>err
+	[ "$("$rtl" ls --json | jq -c '[.sessions[].kept]')" = "[false]" ]
+}
+
 # serve USER JOB: a closed session of the user at the service
 serve() {
 	as "$1" env HOME="$work/$1" XDG_STATE_HOME="$work/$1" XDG_RUNTIME_DIR= RTL_SOCKET="$work/c.sock" RTL_JOB_ID="$2" \

@@ -12,6 +12,7 @@
 #include "cli/base/memory.h"
 #include "cli/collector/ask_all.h"
 #include "cli/database/file.h"
+#include "cli/output/recording.h"
 #include "proto/base/cleanup.h"
 
 #define FIND_SERVICE_DIR "/var/lib/rtl"
@@ -273,7 +274,7 @@ static void consider(void *data, const char *path)
 	struct newest *newest = data;
 	uint64_t ns = newest_written_ns(path);
 
-	if (ns <= newest->written_ns || !query_file_is_ours(path))
+	if (ns <= newest->written_ns || !is_recording(path))
 		return;
 	free(newest->path);
 	newest->path = xstrdup(path);

@@ -147,6 +147,18 @@ static void drop_links(bool is_kept, const struct stat *file)
 	closedir(entries);
 }
 
+bool private_runs_keeps(const char *path)
+{
+	CLEANUP(find_files_free_p) char **kept = find_kept();
+	struct stat st, other;
+
+	for (char **at = kept; at && *at; at++)
+		if (!stat(path, &st) && !stat(*at, &other) && st.st_dev == other.st_dev &&
+			st.st_ino == other.st_ino)
+			return true;
+	return false;
+}
+
 /* Checks that no other file has the name among those that are kept. */
 static int check_name(int folder, const char *session, const struct stat *file)
 {

@@ -21,5 +21,8 @@ void private_runs_add(const char *session, const char *path);
  */
 int private_runs_keep(const char *session, const char *path, bool is_kept);
 
+/* True if @path, a file that exists, is kept. */
+bool private_runs_keeps(const char *path);
+
 /* Drops the links to the existing file @path, which is about to be removed. */
 void private_runs_forget(const char *path);

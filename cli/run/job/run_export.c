@@ -44,10 +44,9 @@ int run_exports_check(const struct run_exports *exports, bool is_forced)
 	for (size_t i = 0; i < exports->count; i++) {
 		const struct export_format *format = exports->at[i].format;
 		const char *out = exports->at[i].out;
-		struct stat st;
 		int r = format->kind == EXPORT_FOLDER
 				? output_folder_check(out, is_forced, format->files)
-				: output_file_check(out, is_forced, &st);
+				: output_file_check_document(out, is_forced);
 
 		if (r < 0)
 			return CMD_RUN_FAILED;
@@ -140,10 +139,9 @@ static void write_summary(const char *database)
 		(char *)"rtl", (char *)"summary", (char *)"--", (char *)database, NULL};
 	CLEANUP(output_file_done) struct output_file file = {0};
 	char name[PATH_MAX];
-	struct stat st;
 	uint64_t bytes;
 
-	if (name_beside(database, "_summary.txt", name) || output_file_check(name, true, &st) < 0 ||
+	if (name_beside(database, "_summary.txt", name) || output_file_check_document(name, true) ||
 		output_file_open(name, &file) || !run(argv, fileno(file.to)) ||
 		output_file_publish(&file, &bytes))
 		say("no summary beside %s; rtl summary shows it", database);

@@ -13,6 +13,7 @@
 #include "cli/base/command.h"
 #include "cli/base/message.h"
 #include "cli/collector/places.h"
+#include "cli/database/session/private_runs.h"
 #include "cli/run/output/output_in_use.h"
 #include "proto/base/cleanup.h"
 
@@ -237,6 +238,15 @@ static int check_unused(const struct run_output *output)
 	return CMD_RUN_FAILED;
 }
 
+/* The session that takes the place of one that is kept would be kept in turn. */
+static int check_unkept(const struct run_output *output)
+{
+	if (!private_runs_keeps(output->path))
+		return 0;
+	say("%s: it is kept; rtl keep --off %s ends that", output->display, output->display);
+	return CMD_RUN_FAILED;
+}
+
 int run_output_check(const struct run_output *output, const struct run_options *options)
 {
 	struct stat st;
@@ -248,7 +258,8 @@ int run_output_check(const struct run_output *output, const struct run_options *
 		return fail(output, "exists and is not a regular file");
 	if (is_there && !output->is_default && !is_overwritable(output, options))
 		return fail(output, "exists; use -f to overwrite it");
-	if (is_there && is_overwritable(output, options) && check_unused(output))
+	if (is_there && is_overwritable(output, options) &&
+		(check_unkept(output) || check_unused(output)))
 		return CMD_RUN_FAILED;
 	r = check_length(output);
 	if (r == 0)

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/base/array.h"
 #include "proto/base/cleanup.h"
 #include "proto/base/limits.h"
 
@@ -66,48 +67,87 @@ int ask_all(const char *option, const Rtl__Frame *request, Rtl__Frame__BodyCase 
 
 struct wanted {
 	const char *name;
-	char *database;
-	char *removal;
+	struct ask_matches *matches;
 };
 
-static void note_removal(struct wanted *wanted, const Rtl__SessionInfo *info)
+static void note_removal(struct ask_matches *matches, const Rtl__SessionInfo *info)
 {
 	CLEANUP(free_p) char *why = msg_string(true, &info->removed_why, COMMAND_BYTES_MAX);
 	time_t at = (time_t)(info->removed_realtime_ns / 1000000000);
-	char when[32] = "";
+	char when[32] = "", *removal;
 	struct tm tm;
 
+	if (matches->removal && info->removed_realtime_ns <= matches->removed_realtime_ns)
+		return;
 	if (gmtime_r(&at, &tm))
 		(void)strftime(when, sizeof(when), "%F %T UTC", &tm);
-	/* The newest comes first. */
-	if (!wanted->removal && asprintf(&wanted->removal, "its collector removed it at %s: %s",
-					when, why ? why : "") < 0)
-		wanted->removal = NULL;
+	if (asprintf(&removal, "its collector removed it at %s: %s", when, why ? why : "") < 0)
+		return;
+	free(matches->removal);
+	matches->removal = removal;
+	matches->removed_realtime_ns = info->removed_realtime_ns;
+}
+
+/* Takes the texts of @match. Two collectors may list the same file. */
+static void add_match(struct ask_matches *matches, struct ask_match *match)
+{
+	struct ask_match *grown = NULL;
+	bool is_known = !match->session || !match->database;
+
+	for (size_t i = 0; i < matches->count; i++)
+		is_known |= match->database && !strcmp(matches->at[i].database, match->database) &&
+			    !strcmp(matches->at[i].session, match->session);
+	if (!is_known)
+		grown = grow_by_one(matches->at, matches->count, sizeof(*grown));
+	if (!grown) {
+		free(match->session);
+		free(match->database);
+		return;
+	}
+	matches->at = grown;
+	grown[matches->count++] = *match;
 }
 
 /* Compares its name and the launcher's key of its job. */
-static int look_for_session(void *data, const char *socket, const Rtl__Frame *reply)
+static int look_for_sessions(void *data, const char *socket, const Rtl__Frame *reply)
 {
 	const Rtl__SessionsReply *sessions = reply->sessions_reply;
-	struct wanted *wanted = data;
+	const struct wanted *wanted = data;
 
 	(void)socket; /* any collector will do */
-	for (size_t i = 0; i < sessions->n_sessions && !wanted->database; i++) {
+	for (size_t i = 0; i < sessions->n_sessions; i++) {
 		const Rtl__SessionInfo *info = sessions->sessions[i];
 		CLEANUP(free_p)
 		char *name = msg_string(info->has_session, &info->session, LABEL_BYTES_MAX);
 		CLEANUP(free_p)
 		char *job = msg_string(info->has_job, &info->job, LABEL_BYTES_MAX);
+		struct ask_match match = {
+			.start_realtime_ns = info->start_realtime_ns,
+			.uid = info->uid,
+			.is_exact = name && !strcmp(name, wanted->name),
+		};
 
-		if ((!name || strcmp(name, wanted->name) != 0) &&
-			(!job || strcmp(job, wanted->name) != 0))
+		if (!match.is_exact && (!job || strcmp(job, wanted->name) != 0))
 			continue;
-		if (info->has_removed_why)
-			note_removal(wanted, info);
-		else
-			wanted->database = msg_string(info->has_database, &info->database, 4096);
+		if (info->has_removed_why) {
+			note_removal(wanted->matches, info);
+			continue;
+		}
+		match.session = TAKE(name);
+		match.database = msg_string(info->has_database, &info->database, 4096);
+		add_match(wanted->matches, &match);
 	}
-	return wanted->database ? 1 : 0;
+	return 0;
+}
+
+static int compare_matches(const void *a, const void *b)
+{
+	const struct ask_match *x = a, *y = b;
+
+	if (x->is_exact != y->is_exact)
+		return x->is_exact ? -1 : 1;
+	return (x->start_realtime_ns < y->start_realtime_ns) -
+	       (x->start_realtime_ns > y->start_realtime_ns);
 }
 
 /* It is no error if there is no collector, because the state directories are searched, too. */
@@ -125,13 +165,25 @@ static void ask_sessions(ask_reply *reply, void *data)
 	(void)ask_all(NULL, &frame, RTL__FRAME__BODY_SESSIONS_REPLY, reply, data, &result);
 }
 
-char *ask_database(const char *name, char **ret_removal)
+void ask_named(const char *name, struct ask_matches *ret)
 {
-	struct wanted wanted = {.name = name};
+	struct wanted wanted = {.name = name, .matches = ret};
 
-	ask_sessions(look_for_session, &wanted);
-	*ret_removal = wanted.removal;
-	return wanted.database;
+	*ret = (struct ask_matches){0};
+	ask_sessions(look_for_sessions, &wanted);
+	if (ret->count)
+		qsort(ret->at, ret->count, sizeof(*ret->at), compare_matches);
+}
+
+void ask_matches_done(struct ask_matches *matches)
+{
+	for (size_t i = 0; i < matches->count; i++) {
+		free(matches->at[i].session);
+		free(matches->at[i].database);
+	}
+	free(matches->at);
+	free(matches->removal);
+	*matches = (struct ask_matches){0};
 }
 
 struct taker {

@@ -7,6 +7,7 @@
  */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "cli/collector/client.h"
 
@@ -37,9 +38,25 @@ bool ask_is_absent(int error);
 /* Calls @take for the database of each session of this user that a collector has. */
 void ask_own_databases(void (*take)(void *data, const char *path), void *data);
 
+/* A session of a collector that has @name for its own, or for that of its job. */
+struct ask_match {
+	char *session, *database;
+	uint64_t start_realtime_ns;
+	uint32_t uid;
+	bool is_exact; /* it is the name of the session itself */
+};
+
+struct ask_matches {
+	struct ask_match *at;
+	size_t count;
+	/* When a collector removed a session of that name, and why; NULL if none did. */
+	char *removal;
+	uint64_t removed_realtime_ns;
+};
+
 /*
- * Returns the database of the session @name, allocated; NULL if no collector knows it. In that case
- * *@ret_removal, which the caller frees, tells when a collector removed it and why; NULL if none
- * did.
+ * Asks all collectors for the sessions that @name may mean: first those whose own name it is, then
+ * those of a job of that name, of both the newest first.
  */
-char *ask_database(const char *name, char **ret_removal);
+void ask_named(const char *name, struct ask_matches *ret);
+void ask_matches_done(struct ask_matches *matches);

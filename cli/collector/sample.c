@@ -273,7 +273,21 @@ static bool is_checksum(const char *name)
 	return name && !strncmp(name, "job-", 4) && strspn(name + 4, "0123456789abcdef") == 16;
 }
 
-/* The name of several sessions means the newest of them. */
+/* True if a verb takes @other rather than @session where it gets the name of its job. */
+static bool is_found_before(
+	const struct sample_session *other, const struct sample_session *session)
+{
+	if (other->is_aside)
+		return false;
+	if (!other->removed_why != !session->removed_why)
+		return !other->removed_why && (is_same_text(other->name, session->job) ||
+						      is_same_text(other->job, session->job));
+	return is_same_text(other->name, session->job) ||
+	       (is_same_text(other->job, session->job) &&
+		       other->start_realtime_ns >= session->start_realtime_ns);
+}
+
+/* The name of several sessions means the newest of them, but first the one whose own it is. */
 static bool is_found_by_job(const struct sample *sample, const struct sample_session *session)
 {
 	const char *job = session->job;
@@ -283,13 +297,16 @@ static bool is_found_by_job(const struct sample *sample, const struct sample_ses
 	for (size_t i = 0; i < sample->session_count; i++) {
 		const struct sample_session *other = sample->sessions + i;
 
-		if (other != session &&
-			(is_same_text(other->name, job) ||
-				(is_same_text(other->job, job) &&
-					other->start_realtime_ns >= session->start_realtime_ns)))
+		if (other != session && is_found_before(other, session))
 			return false;
 	}
 	return true;
+}
+
+void sample_name_sessions(struct sample *sample)
+{
+	for (size_t i = 0; i < sample->session_count; i++)
+		sample->sessions[i].is_found_by_job = is_found_by_job(sample, sample->sessions + i);
 }
 
 const char *sample_shown_name(const struct sample_session *session)
@@ -313,8 +330,7 @@ static int take(const char *option, const Rtl__Frame *request, Rtl__Frame__BodyC
 	sample->collectors = result.answered;
 	if (result.error && (!result.answered || !ask_is_absent(result.error)))
 		note_trouble(sample, NULL, result.text);
-	for (size_t i = 0; i < sample->session_count; i++)
-		sample->sessions[i].is_found_by_job = is_found_by_job(sample, sample->sessions + i);
+	sample_name_sessions(sample);
 	if (sample->row_count)
 		qsort(sample->rows, sample->row_count, sizeof(*sample->rows), compare_rows);
 	sample_rate(sample, NULL);

@@ -86,6 +86,8 @@ void sample_drop_session(struct sample *sample);
  * user's words, what its job is called, if that finds this session. NULL: unknown.
  */
 const char *sample_shown_name(const struct sample_session *session);
+/* Finds these names again, after sessions were added. */
+void sample_name_sessions(struct sample *sample);
 
 /* Computes the rates of @now. @before may be NULL. */
 void sample_rate(struct sample *now, const struct sample *before);

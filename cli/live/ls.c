@@ -611,6 +611,8 @@ static void add_all(struct sample *sample, const struct ls_options *o)
 	if (!o->socket)
 		add_files(sample, &known, &index, has_filter(o) ? SIZE_MAX : o->newest);
 	add_aside(sample, &known, !o->socket);
+	/* While no row is left out. */
+	sample_name_sessions(sample);
 	keep_asked_for(sample, o);
 	keep_newest(sample, o->newest);
 	complete_closed(sample, &index);

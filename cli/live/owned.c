@@ -145,27 +145,84 @@ static char *absolute(const char *name)
 	return path;
 }
 
+static bool is_same_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return !strcmp(a, b) ||
+	       (!stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+}
+
+/* The newest session of a job of that name; the older ones are not called so. */
+static const struct ask_match *newest_of_job(const struct ask_matches *matches)
+{
+	for (size_t i = 0; i < matches->count; i++)
+		if (!matches->at[i].is_exact)
+			return matches->at + i;
+	return NULL;
+}
+
+/*
+ * Returns a database that @name may mean beside the first one of @matches, or beside @file if there
+ * are none: what is asked for cannot be undone. Sessions of other users are not meant.
+ */
+static const char *find_other(const struct ask_matches *matches, const char *file)
+{
+	const struct ask_match *first = matches->at, *of_job = newest_of_job(matches);
+
+	if (!matches->count)
+		return NULL;
+	if (file && !is_same_file(first->database, file))
+		return file;
+	for (size_t i = 1; i < matches->count && first[i].is_exact; i++)
+		for (size_t j = 0; j < i; j++)
+			if (first[i].uid == first[j].uid &&
+				!is_same_file(first[i].database, first[j].database))
+				return first[i].database;
+	return of_job && of_job != first && !is_same_file(of_job->database, first->database)
+		       ? of_job->database
+		       : NULL;
+}
+
+static enum owned_answer ask_by_name(
+	const char *name, const char *verb, struct owned *owned, char why[OWNED_WHY_BYTES])
+{
+	CLEANUP(ask_matches_done) struct ask_matches matches = {0};
+	CLEANUP(free_p) char *file = find_of_user(name);
+	const struct ask_match *first;
+	enum owned_answer answer;
+	const char *other;
+
+	ask_named(name, &matches);
+	first = matches.at;
+	other = find_other(&matches, file);
+	if (other) {
+		snprintf(why, OWNED_WHY_BYTES,
+			"the name of more than one session; name one by its database, or as rtl ls "
+			"--json does: %s (%s), %s",
+			first->session, first->database, other);
+		return OWNED_REFUSED;
+	}
+	/* The service lists it by its job, with a path that need not be seen here. */
+	answer = first && !first->is_exact ? ask(verb, NULL, first->database, why)
+					   : ask(verb, name, NULL, why);
+	if (answer == OWNED_UNKNOWN)
+		owned->path = file ? TAKE(file) : first ? xstrdup(first->database) : NULL;
+	return answer;
+}
+
 enum owned_answer owned_ask(
 	const char *name, const char *verb, struct owned *owned, char why[OWNED_WHY_BYTES])
 {
 	enum owned_answer answer = OWNED_UNKNOWN;
-	CLEANUP(free_p) char *removal = NULL;
 
 	*owned = (struct owned){.name = name};
-	if (!is_file(name)) {
-		answer = ask(verb, name, NULL, why);
-		owned->path = answer == OWNED_UNKNOWN ? find_of_user(name) : NULL;
-		/* The service lists it by its job, too, and with a path that need not be seen here.
-		 */
-		if (answer == OWNED_UNKNOWN && !owned->path) {
-			owned->path = ask_database(name, &removal);
-			answer = owned->path ? ask(verb, NULL, owned->path, why) : answer;
-		}
-		if (answer != OWNED_UNKNOWN)
-			return answer;
-	} else {
+	if (is_file(name))
 		owned->path = absolute(name);
-	}
+	else
+		answer = ask_by_name(name, verb, owned, why);
+	if (answer != OWNED_UNKNOWN)
+		return answer;
 	if (owned->path && access(owned->path, F_OK) != 0)
 		owned_done(owned);
 	return owned->path ? ask(verb, NULL, owned->path, why) : answer;

@@ -584,25 +584,48 @@ int index_each_session(struct index *index, const char *path,
 	return r < 0 ? r : count;
 }
 
-/* By the indexes of retention, so that the cost does not grow with the number of sessions. */
+/*
+ * By the indexes of retention, so that the cost does not grow with the number of sessions; they
+ * leave out those that are kept, which are few.
+ */
 static const char each_closed_sql[] =
 	"SELECT database, name, job, command, uid, start_realtime_ns, end_realtime_ns, complete, "
-	"completeness FROM (SELECT * FROM (SELECT database, name FROM session "
+	"completeness FROM (SELECT * FROM (SELECT * FROM (SELECT database, name, "
+	"end_realtime_ns AS ended FROM session "
 	"WHERE end_realtime_ns IS NOT NULL AND kept IS NULL "
 	"ORDER BY end_realtime_ns DESC LIMIT ?1) "
-	"UNION ALL SELECT database, name FROM session "
-	"WHERE kept IS NOT NULL AND end_realtime_ns IS NOT NULL) "
+	"UNION ALL SELECT database, name, end_realtime_ns FROM session "
+	"WHERE kept IS NOT NULL AND end_realtime_ns IS NOT NULL) ORDER BY ended DESC LIMIT ?1) "
 	"CROSS JOIN session USING (database, name) ORDER BY end_realtime_ns";
 
-int index_each_closed(struct index *index, unsigned max,
-	void (*take)(const struct index_entry *entry, void *data), void *data)
-{
-	sqlite3_stmt *row = NULL;
-	int step, r = database_prepare(index->db, &row, each_closed_sql);
+/* As above. Each tenant is found by the number of the one before it. */
+static const char each_closed_of_all_sql[] =
+	"WITH RECURSIVE owner(tenant) AS (SELECT (SELECT min(tenant) FROM session "
+	"WHERE end_realtime_ns IS NOT NULL AND kept IS NULL) "
+	"UNION ALL SELECT (SELECT min(tenant) FROM session WHERE tenant > owner.tenant "
+	"AND end_realtime_ns IS NOT NULL AND kept IS NULL) FROM owner WHERE tenant IS NOT NULL), "
+	"since(tenant, since_ns) AS (SELECT tenant, coalesce((SELECT end_realtime_ns FROM session "
+	"WHERE tenant = owner.tenant AND end_realtime_ns IS NOT NULL AND kept IS NULL "
+	"ORDER BY end_realtime_ns DESC LIMIT 1 OFFSET ?2 - 1), 0) "
+	"FROM owner WHERE tenant IS NOT NULL), "
+	"late(database, name, tenant, ended) AS (SELECT database, name, session.tenant, "
+	"end_realtime_ns FROM since CROSS JOIN session ON session.tenant = since.tenant "
+	"AND end_realtime_ns >= since_ns "
+	"WHERE end_realtime_ns IS NOT NULL AND kept IS NULL "
+	"UNION ALL SELECT database, name, tenant, end_realtime_ns FROM session "
+	"WHERE kept IS NOT NULL AND end_realtime_ns IS NOT NULL), "
+	"ranked AS (SELECT database, name, ended, row_number() OVER (PARTITION BY tenant "
+	"ORDER BY ended DESC) AS rank FROM late) "
+	"SELECT database, name, job, command, uid, start_realtime_ns, end_realtime_ns, complete, "
+	"completeness FROM (SELECT * FROM ranked WHERE rank <= ?2 "
+	"ORDER BY rank, ended DESC LIMIT ?1) "
+	"CROSS JOIN session USING (database, name) ORDER BY rank, end_realtime_ns DESC";
 
-	if (r < 0)
-		return r;
-	sqlite3_bind_int64(row, 1, max);
+static int each_closed(
+	sqlite3_stmt *row, void (*take)(const struct index_entry *entry, void *data), void *data)
+{
+	int step;
+
 	while ((step = sqlite3_step(row)) == SQLITE_ROW) {
 		const struct index_entry entry = {
 			.database = (const char *)sqlite3_column_text(row, 0),
@@ -619,6 +642,30 @@ int index_each_closed(struct index *index, unsigned max,
 		if (entry.database && entry.name)
 			take(&entry, data);
 	}
-	sqlite3_finalize(row);
 	return database_errno(step);
+}
+
+int index_each_closed(struct index *index, unsigned max,
+	void (*take)(const struct index_entry *entry, void *data), void *data)
+{
+	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
+	int r = database_prepare(index->db, &row, each_closed_sql);
+
+	if (r < 0)
+		return r;
+	sqlite3_bind_int64(row, 1, max);
+	return each_closed(row, take, data);
+}
+
+int index_each_closed_of_all(struct index *index, unsigned each, unsigned max,
+	void (*take)(const struct index_entry *entry, void *data), void *data)
+{
+	CLEANUP(finalize_p) sqlite3_stmt *row = NULL;
+	int r = database_prepare(index->db, &row, each_closed_of_all_sql);
+
+	if (r < 0)
+		return r;
+	sqlite3_bind_int64(row, 1, max);
+	sqlite3_bind_int64(row, 2, each);
+	return each_closed(row, take, data);
 }

@@ -95,9 +95,15 @@ int index_is_closed(struct index *index, const char *database);
 int index_find_open(struct index *index, const struct index_entry *like, unsigned skip,
 	char **ret_database, char **ret_name);
 
-/* Calls @take with the @max sessions that were closed last, and those that are kept, oldest first.
- */
+/* Calls @take with the @max sessions that were closed last, oldest first. */
 int index_each_closed(struct index *index, unsigned max,
+	void (*take)(const struct index_entry *entry, void *data), void *data);
+
+/*
+ * Calls @take with @max closed sessions: the last of each tenant, then the last but one of each,
+ * and so on, so that no tenant takes the room of the others; at most @each of a tenant.
+ */
+int index_each_closed_of_all(struct index *index, unsigned each, unsigned max,
 	void (*take)(const struct index_entry *entry, void *data), void *data);
 
 /*

@@ -22,14 +22,20 @@
 #include "proto/base/format.h"
 
 /* Room for the remaining, short fields of a reply; tag and length of a field. */
-#define SPARE_BYTES 4096u
-#define PART_BYTES  16u
-/* Closed sessions of all tenants together; the same limit as for removed ones. */
-#define CLOSED_MAX  SESSIONS_REMOVED_MAX
+#define SPARE_BYTES  4096u
+#define PART_BYTES   16u
+/* Closed sessions of all tenants together; the same limits as for removed ones. */
+#define CLOSED_MAX   SESSIONS_REMOVED_MAX
+#define CLOSED_EACH  SESSIONS_REMOVED_PER_UID_MAX
+/* What a command of a closed session may take: with all of them there is room for the others. */
+#define TEXT_BYTES   (REPLY_BYTES_MAX / 4 / CLOSED_MAX)
+/* What closed sessions take at most, and removed ones beside them; the remainder is kept ones'. */
+#define CLOSED_ROOM  (REPLY_BYTES_MAX / 2)
+#define REMOVED_ROOM (REPLY_BYTES_MAX / 4)
 /* Sessions that are kept, of all tenants together. */
-#define KEPT_MAX    (4u * KEPT_SESSIONS_MAX)
+#define KEPT_MAX     (4u * KEPT_SESSIONS_MAX)
 /* A worker that does not read the reply for so long gets none. */
-#define SEND_MS	    1000
+#define SEND_MS	     1000
 
 struct answer {
 	const char *store;		    /* absolute, with a slash at its end */
@@ -37,7 +43,7 @@ struct answer {
 	size_t n_kept;
 	Rtl__SessionInfo *infos[CLOSED_MAX + SESSIONS_REMOVED_MAX];
 	size_t n;
-	size_t bytes;
+	size_t bytes, room; /* bytes <= room */
 };
 
 /* Adds a copy of @info with its texts; leaves it out if memory or room runs out. */
@@ -48,7 +54,7 @@ static void add(struct answer *answer, const Rtl__SessionInfo *info)
 	Rtl__SessionInfo *copy;
 
 	if (answer->n == sizeof(answer->infos) / sizeof(*answer->infos) ||
-		answer->bytes + bytes + PART_BYTES > REPLY_BYTES_MAX - SPARE_BYTES)
+		answer->bytes + bytes + PART_BYTES > answer->room)
 		return;
 	packed = malloc(bytes);
 	if (!packed)
@@ -98,6 +104,18 @@ static void fill(Rtl__SessionInfo *info, const struct answer *answer,
 	MSG_SET(info, closed, true);
 }
 
+/* Cuts the text without splitting a UTF-8 character. */
+static void cut(ProtobufCBinaryData *text)
+{
+	size_t bytes = TEXT_BYTES;
+
+	if (text->len <= bytes)
+		return;
+	while (bytes && (text->data[bytes] & 0xc0) == 0x80)
+		bytes--;
+	text->len = bytes;
+}
+
 static void add_closed(const struct index_entry *entry, void *data)
 {
 	char container[CONTAINER_NAME_BYTES];
@@ -106,6 +124,7 @@ static void add_closed(const struct index_entry *entry, void *data)
 	fill(&info, data, entry, container);
 	msg_set_bytes(&info.has_database, &info.database, entry->database);
 	msg_set_bytes(&info.has_command, &info.command, entry->command);
+	cut(&info.command);
 	msg_set_bytes(&info.has_complete, &info.complete, entry->line);
 	add(data, &info);
 }
@@ -130,7 +149,7 @@ static void add_kept(const char *database, uid_t uid, void *data)
 	protobuf_c_boolean has;
 
 	(void)uid;
-	if (!copy || answer->bytes + strlen(copy) + PART_BYTES > REPLY_BYTES_MAX - SPARE_BYTES) {
+	if (!copy || answer->bytes + strlen(copy) + PART_BYTES > answer->room) {
 		free(copy);
 		return;
 	}
@@ -164,8 +183,11 @@ void index_answer(struct index *index, const char *store, int fd)
 	if (!answer)
 		return;
 	answer->store = store;
-	(void)index_each_closed(index, CLOSED_MAX, add_closed, answer);
+	answer->room = CLOSED_ROOM;
+	(void)index_each_closed_of_all(index, CLOSED_EACH, CLOSED_MAX, add_closed, answer);
+	answer->room = answer->bytes + REMOVED_ROOM;
 	(void)index_each_removed(index, NULL, SESSIONS_REMOVED_MAX, add_removed, answer);
+	answer->room = REPLY_BYTES_MAX - SPARE_BYTES;
 	(void)index_each_owned(index, KEPT_MAX, add_kept, answer);
 	reply.kept = answer->kept;
 	reply.n_kept = answer->n_kept;

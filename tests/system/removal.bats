@@ -140,6 +140,47 @@ session() { of "$1" ls --json | jq -r ".sessions[] | select(.job == \"$2\").sess
 	[ "$(listed $me)" = "one closed false" ]
 }
 
+@test "the name of a job is the session that ls calls so, also after a restart, and rm refuses it where two may be meant" {
+	chmod 711 . && chmod 1777 truth
+	mkdir -m 700 $me && chown $me $me
+	start_service
+	serve $me three
+	past=$(of $me ls --json | jq -r '.sessions[].database')
+	again() { kill -TERM $service && wait $service; start_service; }
+	again
+	# The service is started again while the job lives.
+	RTL_JOB_ID=three of $me run -q --device soft -- "$demo" --ranks 1 --dispatches 1000000 --rate 100 >out 2>err 3>&- &
+	job=$!
+	pids+=($job)
+	live() { of $me ls --json | jq -er '.sessions[] | select(.state == "live" and .live_processes == 1).session'; }
+	wait_until live
+	again
+	wait_until live
+	live=$(live)
+	[ "$(of $me ls | awk '$1 == "three" {print $2}')" = live ]
+	[ "$(of $me summary --json three | jq -r .session.name)" = "$live" ]
+	of $me stat --json -n 1 "$(basename "$past" .db)" | jq -e '.sessions | length == 1 and .[0].closed'
+	run -1 of $me rm three
+	[ "$output" = "rtl: rm: three: it is live; it can be removed when its job has ended" ]
+	[ -e "$past" ]
+	# A private run is itself called so, which a session of the service is not.
+	(cd $me && of $me run -q --private --name three --device soft -- "$demo" --ranks 1 --steps 1 >out 2>err)
+	mine=$work/$me/rtl-three.db
+	[ -e "$mine" ]
+	[ "$(of $me ls | awk '$1 == "three" {print $2}')" = closed ]
+	[ "$(of $me summary --json three | jq -r .session.name)" = three ]
+	for verb in rm keep; do
+		run -1 of $me $verb three
+		[[ $output == "rtl: $verb: three: the name of more than one session;"*" $live ($(of $me ls --json |
+			jq -r ".sessions[] | select(.session == \"$live\").database")), "*"three.db" ]]
+	done
+	[ -e "$mine" ]
+	of $me rm "$mine" "$(basename "$past" .db)"
+	[ ! -e "$mine" ]
+	is_gone() { [ ! -e "$past" ]; }
+	wait_until is_gone
+}
+
 @test "at the service a kept session outlives retention and restarts, a live one is not removed, and both can end" {
 	chmod 711 . && chmod 1777 truth
 	mkdir -m 700 $me $other && chown $me $me && chown $other $other

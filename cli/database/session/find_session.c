@@ -132,19 +132,32 @@ static char *find_in_service_dir(const char *name)
 	return path;
 }
 
-int find_open(const char *name, char error[QUERY_ERROR_BYTES], struct query **ret)
+/* The name of a session goes before that of a job, as in rtl ls. */
+static char *find_named_database(const char *name, const struct ask_matches *matches)
 {
-	CLEANUP(free_p) char *path = NULL, *removal = NULL;
+	char *path =
+		matches->count && matches->at[0].is_exact ? xstrdup(matches->at[0].database) : NULL;
 
-	if (strchr(name, '/') || !access(name, F_OK) || !is_session_name(name))
-		return query_open(name, error, ret);
-	path = ask_database(name, &removal);
 	if (!path)
 		path = find_in_state_dir(name);
 	if (!path)
 		path = find_in_service_dir(name);
-	if (!path && removal) {
-		snprintf(error, QUERY_ERROR_BYTES, "%s: %s", name, removal);
+	if (!path && matches->count)
+		path = xstrdup(matches->at[0].database);
+	return path;
+}
+
+int find_open(const char *name, char error[QUERY_ERROR_BYTES], struct query **ret)
+{
+	CLEANUP(ask_matches_done) struct ask_matches matches = {0};
+	CLEANUP(free_p) char *path = NULL;
+
+	if (strchr(name, '/') || !access(name, F_OK) || !is_session_name(name))
+		return query_open(name, error, ret);
+	ask_named(name, &matches);
+	path = find_named_database(name, &matches);
+	if (!path && matches.removal) {
+		snprintf(error, QUERY_ERROR_BYTES, "%s: %s", name, matches.removal);
 		return -ENOENT;
 	}
 	return query_open(path ? path : name, error, ret);

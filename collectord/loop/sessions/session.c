@@ -389,6 +389,22 @@ static void trim_closed(struct server *server)
 		forget(oldest);
 }
 
+static bool is_closed_past(const struct session *session)
+{
+	return session->state == SESSION_CLOSED && session->is_past;
+}
+
+/* Those that were closed before the service started go behind all others, which began later. */
+static void insert(struct server *server, struct session *session)
+{
+	struct session **at = &server->sessions;
+
+	while (is_closed_past(session) && *at && !is_closed_past(*at))
+		at = &(*at)->next;
+	session->next = *at;
+	*at = session;
+}
+
 void session_take_closed(struct server *server, struct store_answer *answer)
 {
 	bool is_past = !answer->left.is_recent;
@@ -420,8 +436,7 @@ void session_take_closed(struct server *server, struct store_answer *answer)
 		session_free(session);
 		return;
 	}
-	session->next = server->sessions;
-	server->sessions = session;
+	insert(server, session);
 	trim_closed(server);
 }
 

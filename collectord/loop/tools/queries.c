@@ -346,15 +346,16 @@ static int list_rows(struct reply *reply)
 
 /*
  * Without a name, selects the open sessions; with a name, that session, closed or not: of those
- * that were closed before the service started the name may be that of many.
+ * that were closed before the service started by their own name, since many may have one job's.
  */
 static bool is_asked_for(struct peer *peer, const struct session *session, const char *name)
 {
-	if (session->state == SESSION_CLOSED && session->is_past)
+	if (!name)
+		return session->state != SESSION_CLOSED &&
+		       access_may_see(peer->server, peer, session->uid);
+	if (session->state == SESSION_CLOSED && session->is_past && strcmp(session->name, name))
 		return false;
-	return name ? access_is_named(peer->server, peer, session, name)
-		    : session->state != SESSION_CLOSED &&
-			       access_may_see(peer->server, peer, session->uid);
+	return access_is_named(peer->server, peer, session, name);
 }
 
 static int collect_stat(struct peer *peer, const char *name, struct reply *reply)

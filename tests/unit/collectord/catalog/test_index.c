@@ -385,6 +385,67 @@ CASE(the_oldest_is_closed_and_may_go)
 	expect_oldest(index, "/store/1/s-00001.db");
 }
 
+/* The numbers of sessions, in the order in which they come. */
+struct listing {
+	char text[128];
+};
+
+static void list_number(const struct index_entry *entry, void *data)
+{
+	struct listing *listing = data;
+	size_t bytes = strlen(listing->text);
+
+	snprintf(listing->text + bytes, sizeof(listing->text) - bytes, " %d",
+		atoi(entry->name + strlen("s-")));
+}
+
+static void expect_closed(struct index *index, unsigned max, const char *want)
+{
+	struct listing listing = {0};
+
+	assert_int_equal(index_each_closed(index, max, list_number, &listing), 0);
+	assert_string_equal(listing.text, want);
+}
+
+static void expect_closed_of_all(struct index *index, unsigned each, unsigned max, const char *want)
+{
+	struct listing listing = {0};
+
+	assert_int_equal(index_each_closed_of_all(index, each, max, list_number, &listing), 0);
+	assert_string_equal(listing.text, want);
+}
+
+CASE(the_sessions_that_were_closed_last_are_listed_and_kept_ones_among_them)
+{
+	struct index *index = place->index;
+
+	expect_closed(index, 3, "");
+	put_closed(index, 6);
+	put(index, 6, 0, 0); /* it is open */
+	assert_int_equal(index_keep(index, "/store/0/s-00000.db", "it is kept"), 0);
+	assert_int_equal(index_keep(index, "/store/0/s-00004.db", "it is kept"), 0);
+	expect_closed(index, 3, " 3 4 5");
+	expect_closed(index, 8, " 0 1 2 3 4 5");
+}
+
+CASE(no_tenant_takes_the_room_of_others_among_the_closed_sessions)
+{
+	struct index *index = place->index;
+
+	expect_closed_of_all(index, 4, 9, "");
+	/* Two tenants have one old session each, a third has many since. */
+	put(index, 1, DAY_NS + 1, BYTES);
+	put(index, 2, DAY_NS + 2, BYTES);
+	for (unsigned n = 4; n < 20 * UIDS; n += UIDS)
+		put(index, n, 2 * DAY_NS + n, BYTES);
+	put(index, 3, 0, 0);
+	expect_closed_of_all(index, 9, 2, " 76 2");
+	expect_closed_of_all(index, 9, 5, " 76 2 1 72 68");
+	expect_closed_of_all(index, 2, 9, " 76 2 1 72");
+	assert_int_equal(index_keep(index, "/store/2/s-00002.db", "it is kept"), 0);
+	expect_closed_of_all(index, 1, 9, " 76 2 1");
+}
+
 static void take_owned(const char *database, uid_t uid, void *data)
 {
 	unsigned *count = data;

@@ -10,6 +10,7 @@
 
 #include "collectord/channel/channel.h"
 #include "collectord/loop/sessions/access.h"
+#include "collectord/loop/sessions/session.h"
 #include "collectord/loop/tools/kept_sessions.h"
 #include "collectord/loop/tools/overview.h"
 #include "collectord/channel/seat.h"
@@ -112,6 +113,45 @@ SERVER_CASE(closed_sessions_are_listed_but_not_in_stat)
 	assert_true(sessions->sessions[0]->closed);
 	assert_true(text_is(&sessions->sessions[0]->job, "job"));
 	fake_shim_done(&tool);
+}
+
+static void take_past(struct harness *h, const char *name)
+{
+	struct store_answer answer = {
+		.kind = STORE_LEFT_CLOSED,
+		.name = strdup(name),
+		.job = strdup("job"),
+		.database = strdup("/store/past.db"),
+		.left = {.uid = geteuid()},
+	};
+
+	session_take_closed(h->server, &answer);
+	store_answer_done(&answer);
+}
+
+SERVER_CASE(what_closed_before_the_service_started_stands_behind_the_rest_and_has_its_own_name)
+{
+	const Rtl__StatReply *reply;
+	struct fake_shim tool;
+	struct fake_shim shim;
+
+	harness_shim(h, &shim, "job");
+	take_past(h, "job-old");
+	take_past(h, "job-older");
+	assert_string_equal(h->server->sessions->job, "job");
+	assert_int_not_equal(h->server->sessions->state, SESSION_CLOSED);
+	assert_string_equal(h->server->sessions->next->name, "job-older");
+	harness_connect(h, &tool);
+	reply = ask_stat(h, &tool, "job");
+	assert_int_equal(reply->n_sessions, 1);
+	assert_false(reply->sessions[0]->closed);
+	reply = ask_stat(h, &tool, "job-old");
+	assert_int_equal(reply->n_sessions, 1);
+	assert_true(reply->sessions[0]->closed);
+	assert_true(text_is(&reply->sessions[0]->session, "job-old"));
+	assert_int_equal(ask_stat(h, &tool, NULL)->n_sessions, 1);
+	fake_shim_done(&tool);
+	fake_shim_done(&shim);
 }
 
 SERVER_CASE(ctl_knows_status_and_flush_only)

@@ -98,6 +98,8 @@ const struct diff_straggler *diff_find_straggler(
 
 double diff_lane_mean(const struct diff_lane *lane, enum diff_part part)
 {
+	if (part == DIFF_EXPOSED_COPIES && lane->lacks_copies)
+		return NAN;
 	return lane->steps ? lane->ns[part] / (double)lane->steps : NAN;
 }
 
@@ -107,6 +109,8 @@ double diff_side_mean(const struct diff_side *side, enum diff_part part)
 
 	for (size_t i = 0; i < side->lane_count; i++)
 		sum += side->lanes[i].ns[part];
+	if (part == DIFF_EXPOSED_COPIES && side->lacks_copies)
+		return NAN;
 	return side->lane_steps ? sum / (double)side->lane_steps : NAN;
 }
 
@@ -121,13 +125,13 @@ static void widen(double value, double *min, double *max)
 }
 
 /* Returns the squared standard error of the mean; the samples are the steps. NAN for a single
- * step. */
+ * step, and for what is unknown. */
 static double error_squared(const struct diff_side *side, enum diff_part part)
 {
 	double sum = 0, squares = 0, mean;
 	size_t n = side->step_count;
 
-	if (n < 2)
+	if (n < 2 || (part == DIFF_EXPOSED_COPIES && side->lacks_copies))
 		return NAN;
 	for (size_t i = 0; i < n; i++)
 		sum += side->steps[i].ns[part] / (double)side->steps[i].lanes;

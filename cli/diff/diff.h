@@ -73,6 +73,7 @@ struct diff_key {
 struct diff_lane {
 	struct diff_key key;
 	size_t steps, all_steps; /* steps: the compared ones; all_steps: also those left out */
+	bool lacks_copies;	 /* how long its copies took is unknown */
 	double ns[DIFF_PARTS];
 	double squares[DIFF_PARTS]; /* sum of squared deviations from the mean */
 };
@@ -137,6 +138,7 @@ struct diff_side {
 	char *steps_line;
 	struct diff_lane *lanes; /* sorted by rank (unknown ranks last), process, GPU */
 	size_t lane_count;
+	bool lacks_copies; /* of all lanes */
 	/* lane_steps: the compared ones; all_lane_steps: also those left out */
 	uint64_t lane_steps, all_lane_steps;
 	struct diff_step *steps;
@@ -302,9 +304,10 @@ int diff_key_order(const struct diff_key *a, const struct diff_key *b);
 const struct diff_lane *diff_find_lane(const struct diff_side *side, const struct diff_key *key);
 const struct diff_straggler *diff_find_straggler(
 	const struct diff_side *side, const struct diff_key *key);
-/* Returns the mean over the lane's compared steps, or NAN if it has none. */
+/* Returns the mean over the lane's compared steps, or NAN if it has none or it is unknown. */
 double diff_lane_mean(const struct diff_lane *lane, enum diff_part part);
-/* Returns the mean over all lanes and their compared steps, or NAN if there are none. */
+/* Returns the mean over all lanes and their compared steps, or NAN if there are none or it is
+ * unknown. */
 double diff_side_mean(const struct diff_side *side, enum diff_part part);
 int diff_group_order(const struct diff_group *a, const struct diff_group *b);
 const char *diff_part_name(enum diff_part part);  /* for JSON and CSV */

@@ -91,7 +91,17 @@ static void add_to_lane(struct diff_lane *lane, const double step[DIFF_PARTS])
 	}
 }
 
-static void add_lane(struct diff_side *s, const struct timeline_lane *from)
+static bool lacks_copies(const struct timeline *t, const struct timeline_lane *lane)
+{
+	bool lacks = true;
+
+	for (size_t i = 0; i < lane->process->count && lacks; i++)
+		lacks = timeline_lacks_copies(t, lane->rows + i);
+	return lacks;
+}
+
+static void add_lane(
+	struct diff_side *s, const struct timeline *timeline, const struct timeline_lane *from)
 {
 	struct diff_lane *lane = s->lanes + s->lane_count;
 	size_t first, end;
@@ -112,6 +122,8 @@ static void add_lane(struct diff_side *s, const struct timeline_lane *from)
 		step->lanes++;
 	}
 	lane->all_steps = from->process->count;
+	lane->lacks_copies = lacks_copies(timeline, from);
+	s->lacks_copies &= lane->lacks_copies;
 	s->lane_steps += lane->steps;
 	s->all_lane_steps += from->process->count;
 	if (lane->steps > s->step_count)
@@ -123,9 +135,10 @@ static void load_steps(
 	struct diff_side *s, const struct timeline *timeline, const struct leaders *leaders)
 {
 	make_room(s, timeline);
+	s->lacks_copies = true;
 	for (size_t i = 0; i < timeline->lane_count; i++)
 		if (leaders_leads(leaders, timeline->lanes[i].process_id))
-			add_lane(s, timeline->lanes + i);
+			add_lane(s, timeline, timeline->lanes + i);
 	s->source = timeline->steps->source;
 	s->confidence = timeline->steps->confidence;
 	s->period = timeline->steps->period;

@@ -99,6 +99,8 @@ const struct diff_straggler *diff_find_straggler(
 
 double diff_lane_mean(const struct diff_lane *lane, enum diff_part part)
 {
+	if (part == DIFF_EXPOSED_COPIES && lane->lacks_copies)
+		return NAN;
 	return lane->all.steps ? lane->all.ns[part] / (double)lane->all.steps : NAN;
 }
 
@@ -108,6 +110,8 @@ double diff_side_mean(const struct diff_side *side, enum diff_part part)
 
 	for (size_t i = 0; i < side->lane_count; i++)
 		sum += side->lanes[i].all.ns[part];
+	if (part == DIFF_EXPOSED_COPIES && side->lacks_copies)
+		return NAN;
 	return side->lane_steps ? sum / (double)side->lane_steps : NAN;
 }
 
@@ -140,6 +144,8 @@ static void compare_part(struct diff *d, enum diff_part part)
 	struct diff_change *change = d->parts + part;
 
 	*change = change_of_part(d, part);
+	if (part == DIFF_EXPOSED_COPIES)
+		diff_leave_out(change, d->reference->lacks_copies, d->side->lacks_copies);
 	for (size_t i = 0; i < d->side->lane_count; i++) {
 		const struct diff_lane *lane = d->side->lanes + i;
 		const struct diff_lane *before = diff_find_lane(d->reference, &lane->key);

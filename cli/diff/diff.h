@@ -86,6 +86,7 @@ struct diff_lane {
 	struct diff_key key;
 	struct diff_sum all;
 	size_t all_steps;	/* also those left out */
+	bool lacks_copies;	/* how long its copies took is unknown */
 	struct diff_sum *kinds; /* of the steps of each of diff_side.kinds */
 };
 
@@ -158,6 +159,7 @@ struct diff_side {
 	char *steps_line;
 	struct diff_lane *lanes; /* sorted by rank (unknown ranks last), process, GPU */
 	size_t lane_count;
+	bool lacks_copies; /* of all lanes */
 	/* lane_steps: the compared ones; all_lane_steps: also those left out */
 	uint64_t lane_steps, all_lane_steps;
 	struct diff_step *steps;
@@ -328,6 +330,8 @@ double diff_error_squared(const struct diff_step *steps, size_t count, enum diff
 void diff_pair_kinds(struct diff *diff);
 /* Returns the change of one kind, which both sides have. */
 struct diff_change diff_kind_part(const struct diff_kind_change *kind, enum diff_part part);
+/* Makes those of the values NAN that are not known, and with them the error. */
+void diff_leave_out(struct diff_change *change, bool is_before, bool is_after);
 /* Returns the change of the means, each kind weighed by the reference's steps of it. */
 struct diff_change diff_weigh(const struct diff *diff, enum diff_part part);
 /* Does so for one lane. Returns false if the kinds that can be compared take less than
@@ -366,9 +370,10 @@ int diff_key_order(const struct diff_key *a, const struct diff_key *b);
 const struct diff_lane *diff_find_lane(const struct diff_side *side, const struct diff_key *key);
 const struct diff_straggler *diff_find_straggler(
 	const struct diff_side *side, const struct diff_key *key);
-/* Returns the mean over the lane's compared steps, or NAN if it has none. */
+/* Returns the mean over the lane's compared steps, or NAN if it has none or it is unknown. */
 double diff_lane_mean(const struct diff_lane *lane, enum diff_part part);
-/* Returns the mean over all lanes and their compared steps, or NAN if there are none. */
+/* Returns the mean over all lanes and their compared steps, or NAN if there are none or it is
+ * unknown. */
 double diff_side_mean(const struct diff_side *side, enum diff_part part);
 int diff_group_order(const struct diff_group *a, const struct diff_group *b);
 const char *diff_part_name(enum diff_part part);  /* for JSON and CSV */

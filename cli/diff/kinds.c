@@ -213,6 +213,16 @@ static struct diff_change weighed(const struct weighing *w)
 		.error = w->weight > 0 ? 2 * sqrt(w->error_squared) / w->weight : NAN};
 }
 
+void diff_leave_out(struct diff_change *change, bool is_before, bool is_after)
+{
+	if (is_before)
+		change->before = NAN;
+	if (is_after)
+		change->after = NAN;
+	if (is_before || is_after)
+		change->error = NAN;
+}
+
 struct diff_change diff_weigh(const struct diff *d, enum diff_part part)
 {
 	struct weighing sum = {0};
@@ -256,6 +266,8 @@ bool diff_weigh_lane(const struct diff *d, const struct diff_lane *before,
 		after_ns += b->ns[DIFF_STEP];
 	}
 	*ret = weighed(&sum);
+	if (part == DIFF_EXPOSED_COPIES)
+		diff_leave_out(ret, before->lacks_copies, after->lacks_copies);
 	return sum.weight > 0 && before_ns * 100 >= before->all.ns[DIFF_STEP] * DIFF_KINDS_PCT &&
 	       after_ns * 100 >= after->all.ns[DIFF_STEP] * DIFF_KINDS_PCT;
 }

@@ -106,9 +106,19 @@ static void add_to_step(struct diff_step *step, const struct breakdown_row *row)
 	step->lanes++;
 }
 
+static bool lacks_copies(const struct timeline *t, const struct timeline_lane *lane)
+{
+	bool lacks = true;
+
+	for (size_t i = 0; i < lane->process->count && lacks; i++)
+		lacks = timeline_lacks_copies(t, lane->rows + i);
+	return lacks;
+}
+
 /* @kinds are those of the process's steps; @kind_steps has @most steps of each kind. */
-static void add_lane(struct diff_side *s, const struct timeline_lane *from, const uint8_t *kinds,
-	struct diff_step *kind_steps, size_t most)
+static void add_lane(struct diff_side *s, const struct timeline *timeline,
+	const struct timeline_lane *from, const uint8_t *kinds, struct diff_step *kind_steps,
+	size_t most)
 {
 	struct diff_lane *lane = s->lanes + s->lane_count;
 	size_t first, end;
@@ -132,6 +142,8 @@ static void add_lane(struct diff_side *s, const struct timeline_lane *from, cons
 		add_to_step(kind_steps + kinds[i] * most + (i - first), from->rows + i);
 	}
 	lane->all_steps = from->process->count;
+	lane->lacks_copies = lacks_copies(timeline, from);
+	s->lacks_copies &= lane->lacks_copies;
 	s->lane_steps += lane->all.steps;
 	s->all_lane_steps += from->process->count;
 	if (lane->all.steps > s->step_count)
@@ -147,11 +159,12 @@ static void load_steps(
 	CLEANUP(free_p)
 	struct diff_step *kind_steps = xcalloc(s->kind_count * most + 1, sizeof(*kind_steps));
 
+	s->lacks_copies = true;
 	for (size_t i = 0; i < timeline->lane_count; i++) {
 		const struct timeline_lane *lane = timeline->lanes + i;
 
 		if (leaders_leads(leaders, lane->process_id))
-			add_lane(s, lane,
+			add_lane(s, timeline, lane,
 				timeline->kinds
 					->of_process[lane->process - timeline->steps->processes],
 				kind_steps, most);

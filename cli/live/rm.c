@@ -24,7 +24,8 @@ static const struct argp_option options[] = {
 static const struct argp parser = {options, owned_parse, "SESSION|FILE...",
 	"Remove sessions of yours: the database, what lies beside it (-wal, -shm), and the entry "
 	"in "
-	"the list of sessions. Nothing is asked.\v"
+	"the list of sessions. Nothing is asked, and each is removed or refused on its own, as by "
+	"rm(1).\v"
 	"A session that is live, being read or kept (rtl keep) is refused, and so is what is no "
 	"database of rtl or another user's. Exit status: 0; 1: something is still there, and why.",
 	NULL, NULL, NULL};

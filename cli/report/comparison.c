@@ -61,7 +61,7 @@ static struct render_value get_exposed(const struct report_figures *f)
 
 static struct render_value get_copies(const struct report_figures *f)
 {
-	return share(f->total.exposed_copy_ns, f->total.wall_ns);
+	return f->lacks_copies ? render_null() : share(f->total.exposed_copy_ns, f->total.wall_ns);
 }
 
 static struct render_value get_idle(const struct report_figures *f)

@@ -212,7 +212,10 @@ static void put_cards(const struct report_file *f, FILE *to)
 	put_share(to, "Computation", total->stream_ns[BREAKDOWN_COMPUTE], total->wall_ns, base);
 	put_share(
 		to, "Exposed communication", total->exposed_communication_ns, total->wall_ns, base);
-	put_share(to, "Exposed copies", total->exposed_copy_ns, total->wall_ns, base);
+	if (timeline_lacks_copies(f->timeline, total))
+		put_card(to, "Exposed copies", "-", base);
+	else
+		put_share(to, "Exposed copies", total->exposed_copy_ns, total->wall_ns, base);
 	put_share(to, "Idle", breakdown_idle_ns(total), total->wall_ns, base);
 	put_share(to, "Communication hidden", total->with_communication_ns, total->communication_ns,
 		"of it");

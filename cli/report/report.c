@@ -181,6 +181,7 @@ static void keep_lanes(const struct timeline *t, struct report_figures *ret)
 	}
 	ret->has_steps = t->steps->source != STEPS_WHOLE;
 	ret->total = t->total;
+	ret->lacks_copies = timeline_lacks_copies(t, &t->total);
 }
 
 static void keep_kernels(const struct measure *measure, struct report_figures *ret)

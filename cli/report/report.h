@@ -71,6 +71,7 @@ struct report_figures {
 	uint64_t steps, lane_steps;
 	int64_t kernel_ns, skew_ns; /* of collectives; skew_ns is the mean */
 	struct breakdown_row total;
+	bool lacks_copies; /* how long they took is unknown */
 	struct report_kernel kernels_by_time[REPORT_TOP_KERNELS];
 	size_t kernel_count;
 };

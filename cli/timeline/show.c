@@ -55,11 +55,10 @@ static const struct render_column step_columns[] = {{NULL, "RANK", RENDER_ID},
 
 #define COLUMNS (sizeof(total_columns) / sizeof(total_columns[0]))
 
-/* If copies have no times, their share is unknown rather than 0. */
 static struct render_value copy_percent(const struct timeline *t, const struct breakdown_row *row)
 {
-	return row->copies || !t->untimed_copies ? percent(row->exposed_copy_ns, row->wall_ns)
-						 : render_null();
+	return timeline_lacks_copies(t, row) ? render_null()
+					     : percent(row->exposed_copy_ns, row->wall_ns);
 }
 
 static void fill_row(const struct timeline *t, const struct line *line, bool is_total,

@@ -111,6 +111,13 @@ bool timeline_shows(const struct timeline_options *options, const struct step *s
 bool timeline_shows_outside(
 	const struct timeline_options *options, const struct timeline_lane *lane);
 
+/* True if copies have no times and @row, one of its rows or a sum, has none that has: how long the
+ * copies took is unknown then, rather than 0. */
+static inline bool timeline_lacks_copies(const struct timeline *t, const struct breakdown_row *row)
+{
+	return t->untimed_copies && !row->copies;
+}
+
 struct timeline_show {
 	enum render_format format;
 	uint64_t rows; /* rows in the table; 0: all */

@@ -116,12 +116,12 @@ int index_find_oldest(struct index *index, struct index_closed *ret)
 	return ret->database ? 1 : -ENOMEM;
 }
 
-int index_count_removable(struct index *index, uint64_t *ret)
+int index_count_kept(struct index *index, const char *why, uint64_t *ret)
 {
 	int64_t count = 0;
 	int r = database_number(index->db,
-		"SELECT count(*) FROM session WHERE end_realtime_ns IS NOT NULL AND kept IS NULL",
-		NULL, &count);
+		"SELECT count(*) FROM session WHERE end_realtime_ns IS NOT NULL AND kept = ?1", why,
+		&count);
 
 	*ret = (uint64_t)count;
 	return r;

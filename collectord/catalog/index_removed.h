@@ -53,8 +53,8 @@ int index_count_owned(struct index *index, unsigned *ret_count, uint64_t *ret_by
 int index_each_owned(struct index *index, unsigned max,
 	void (*take)(const char *database, uid_t uid, void *data), void *data);
 
-/* Counts the closed sessions that are not excluded. */
-int index_count_removable(struct index *index, uint64_t *ret);
+/* Counts the closed sessions that are excluded for the reason @why. */
+int index_count_kept(struct index *index, const char *why, uint64_t *ret);
 
 /* Size of the databases that are excluded. */
 int index_kept_bytes(struct index *index, uint64_t *ret);

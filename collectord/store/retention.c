@@ -620,12 +620,12 @@ static bool is_over_quota(const struct retention *retention, char why[WHY_BYTES]
  */
 static bool are_too_many(struct store *store, char why[WHY_BYTES])
 {
-	uint64_t most = store->retention->limits.keep_sessions, bytes, removable = 0;
+	uint64_t most = store->retention->limits.keep_sessions, bytes, read = 0;
 	unsigned closed = atomic_load(&store->retention->own->closed), kept = 0;
 
 	if (!most || closed <= most || index_count_owned(store->index, &kept, &bytes) < 0 ||
-		index_count_removable(store->index, &removable) < 0 ||
-		(removable <= most && closed - kept <= 2 * most))
+		index_count_kept(store->index, is_read, &read) < 0 ||
+		closed <= kept + most + (read < most ? read : most))
 		return false;
 	snprintf(why, WHY_BYTES, "its owner had %u closed sessions; %" PRIu64 " are kept", closed,
 		most);

@@ -60,6 +60,21 @@ hidden_reducescatter|0|0|0|0|0"
 	equals "${lines[-1]}" "b: no clear change: a step takes 1.000 ms against 1.010 (-1.0 %; steps alone explain +-0.012 ms); clear is computation, +0.150 ms"
 }
 
+@test "exposed copies are unknown, not 0, where no copy has a time" {
+	fixture a
+	fixture b gemm=500
+	sqlite3 b.db "INSERT INTO rtl_copy_base VALUES (1, 1, 7, 5000000000, 4096, 'async', 'h2d', NULL, 0, NULL, NULL, NULL, NULL, NULL)"
+	equals "$(columns a.db b.db -- timeline figure reference_ns candidate_ns delta_ns ratio error_ns clear | grep copies)" "exposed_copies|0|||||"
+	"$rtl" diff --json a.db b.db | jq -e '.comparisons[0] | (.timeline[] | select(.figure == "exposed_copies") | .candidate_ns == null and .delta_ns == null),
+		([.ranks[].delta_exposed_copies_ns] | all(. == null))'
+	run -0 "$rtl" diff a.db b.db
+	grep -Eq '^ *exposed copies +0\.000 +- +- +- +- +- ' <<<"$output"
+	"$rtl" report b.db a.db --html out.html
+	grep -q '<dt>Exposed copies<dd>- <small>' out.html
+	grep -q '<dt>Exposed copies<dd>0.0 % <small>' out.html
+	grep -Eq '<td>exposed copies \(%\)<td[^>]*>-<td[^>]*>0\.0' out.html
+}
+
 @test "kernels: new ones, gone ones, of each rank; most of the change first" {
 	fixture a
 	fixture b gemm=500 slow=100 slow_rank=1 extra=30

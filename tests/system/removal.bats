@@ -31,6 +31,11 @@ name_of() { sql "$1" 'SELECT name FROM rtl_session'; }
 	[ "$("$rtl" ls --json | jq -r '.sessions[].database')" = "$work/c.db" ]
 	run -1 "$rtl" rm "$a"
 	[ "$output" = "rtl: rm: $a: no session of yours, and no file; rtl ls lists them" ]
+	# Each is on its own, as with rm(1).
+	cp c.db copy.db
+	run -1 "$rtl" rm copy.db nothere.db
+	[ "$output" = "rtl: rm: nothere.db: no session of yours, and no file; rtl ls lists them" ]
+	[ ! -e copy.db ]
 	run -0 "$rtl" rm -f "$a" ./a.db
 	[ -z "$output" ]
 }

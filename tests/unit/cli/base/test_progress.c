@@ -92,7 +92,8 @@ TEST_CASE(a_bar_is_wiped_where_a_task_without_one_begins)
 	progress_begin("report");
 	read_until(&screen, " %\033[K", text, sizeof(text));
 	progress_begin("diff");
-	read_until(&screen, "\r\033[K", text, sizeof(text));
+	read_until(&screen, " %\033[K", text, sizeof(text));
+	assert_memory_equal(text, "\r\033[K", 4);
 	progress_end();
 	screen_end(&screen);
 }

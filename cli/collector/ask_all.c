@@ -94,9 +94,9 @@ static void add_match(struct ask_matches *matches, struct ask_match *match)
 	struct ask_match *grown = NULL;
 	bool is_known = !match->session || !match->database;
 
-	for (size_t i = 0; i < matches->count; i++)
-		is_known |= match->database && !strcmp(matches->at[i].database, match->database) &&
-			    !strcmp(matches->at[i].session, match->session);
+	for (size_t i = 0; i < matches->count && !is_known; i++)
+		is_known = !strcmp(matches->at[i].database, match->database) &&
+			   !strcmp(matches->at[i].session, match->session);
 	if (!is_known)
 		grown = grow_by_one(matches->at, matches->count, sizeof(*grown));
 	if (!grown) {

@@ -10,6 +10,7 @@
 #include "cli/base/command.h"
 #include "cli/base/message.h"
 #include "cli/base/options.h"
+#include "cli/database/session/private_runs.h"
 #include "cli/import/import.h"
 #include "cli/output/output_file.h"
 #include "proto/base/cleanup.h"
@@ -106,6 +107,10 @@ static int check_output(const struct import_cmd *o)
 
 	if (r < 0)
 		return r;
+	if (r && !o->is_appended && private_runs_keeps(o->out)) {
+		say("%s: it is kept; rtl keep --off %s ends that", o->out, o->out);
+		return -EROFS;
+	}
 	/* Frames of the old WAL would be applied to the database that replaces it. */
 	snprintf(log, sizeof(log), "%s-wal", o->out);
 	if (r && !stat(log, &in) && in.st_size) {

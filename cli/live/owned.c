@@ -164,7 +164,8 @@ static const struct ask_match *newest_of_job(const struct ask_matches *matches)
 
 /*
  * Returns a database that @name may mean beside the first one of @matches, or beside @file if there
- * are none: what is asked for cannot be undone. Sessions of other users are not meant.
+ * are none: what is asked for cannot be undone. Root also sees sessions of other users, and of
+ * those one of the same name counts, too.
  */
 static const char *find_other(const struct ask_matches *matches, const char *file)
 {

@@ -462,12 +462,22 @@ static void say_single(FILE *to, const struct outstanding *o, const bool *is_in)
 
 /* ---- hangs ----------------------------------------------------------------------------- */
 
-/* Returns what the rank has waited in for @min_ns. */
-static const struct outstanding_wait *hangs_in(const struct outstanding_rank *rank, int64_t min_ns)
+/* True if nothing of a live rank has ended for @min_ns, as its collector saw a moment ago. */
+static bool stands_still(const struct outstanding_rank *rank, int64_t min_ns)
 {
-	const struct outstanding_wait *wait = rank->is_stopped ? NULL : outstanding_in(rank);
+	return !rank->is_stopped && wrap_minus(rank->as_of_ns, rank->waits->taken_ns) < min_ns &&
+	       (!rank->has_last || wrap_minus(rank->as_of_ns, rank->last_end_ns) >= min_ns);
+}
 
-	return wait && wait->ran_ns >= min_ns ? wait : NULL;
+/* Returns what the rank has waited in for @min_ns. */
+static const struct outstanding_wait *hangs_in(
+	const struct outstanding *o, const struct outstanding_rank *rank, int64_t min_ns)
+{
+	const struct outstanding_wait *wait = outstanding_in(rank);
+
+	if (!wait || wait->ran_ns < min_ns || rank->is_alive != o->is_live)
+		return NULL;
+	return !rank->is_alive || stands_still(rank, min_ns) ? wait : NULL;
 }
 
 static const struct outstanding_wait *find_longest(
@@ -476,7 +486,7 @@ static const struct outstanding_wait *find_longest(
 	const struct outstanding_wait *longest = NULL;
 
 	for (size_t i = 0; i < o->count; i++) {
-		const struct outstanding_wait *wait = hangs_in(o->ranks + i, min_ns);
+		const struct outstanding_wait *wait = hangs_in(o, o->ranks + i, min_ns);
 
 		if (wait && (o->is_odd[i] || !is_odd_only) &&
 			(!longest || wait->ran_ns > longest->ran_ns))
@@ -580,6 +590,24 @@ static char *hang_text(const struct outstanding *o, const char *line,
 	return text;
 }
 
+/* Fills the ranks that hang in @wait, and those that are missing in it. */
+static void divide(const struct outstanding *o, const struct outstanding_wait *wait, int64_t min_ns,
+	bool *is_in, bool *is_absent)
+{
+	int64_t part = 0;
+
+	for (size_t i = 0; i < o->count; i++) {
+		const struct outstanding_wait *other = hangs_in(o, o->ranks + i, min_ns);
+
+		is_in[i] = other && (other == wait || is_same(other, wait));
+		is_absent[i] = is_communication(wait) && o->is_odd[i] && !is_in[i] &&
+			       !long_wait(o->ranks + i);
+		part += is_in[i] || is_absent[i];
+	}
+	if (wait->has_comm_size && part != wait->comm_size)
+		memset(is_absent, 0, o->count * sizeof(*is_absent));
+}
+
 struct outstanding_hang *outstanding_find_hang(const struct outstanding *o, int64_t min_ns)
 {
 	const struct outstanding_wait *wait = find_longest(o, min_ns, true);
@@ -590,12 +618,7 @@ struct outstanding_hang *outstanding_find_hang(const struct outstanding *o, int6
 	wait = wait ? wait : find_longest(o, min_ns, false);
 	if (!wait)
 		return NULL;
-	for (size_t i = 0; i < o->count; i++) {
-		const struct outstanding_wait *other = hangs_in(o->ranks + i, min_ns);
-
-		is_in[i] = other && (other == wait || is_same(other, wait));
-		is_absent[i] = o->is_odd[i] && !is_in[i];
-	}
+	divide(o, wait, min_ns, is_in, is_absent);
 	hang = xcalloc(1, sizeof(*hang));
 	hang->for_ns = wait->ran_ns;
 	hang->line = hang_line(o, hang, wait, is_in, is_absent);

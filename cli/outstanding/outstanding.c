@@ -186,6 +186,8 @@ static void take_wait(struct outstanding *o, const struct query_rows *rows)
 	if (!query_is_null(rows, 15) && wait->for_ns >= 0 &&
 		query_integer(rows, 15) > wait->submit_ns)
 		wait->ran_ns = wrap_minus(rank->as_of_ns, query_integer(rows, 15));
+	if (rank->is_alive)
+		wait->taken_ns = query_integer(rows, 16);
 	rank->unended = wrap_plus(rank->unended, wrap_plus(wait->behind, 1));
 	wait->kernel = copy_text(rows, 5);
 	wait->range = copy_text(rows, 8);

@@ -27,6 +27,7 @@ struct outstanding_wait {
 	 * ended.
 	 */
 	int64_t ran_ns;
+	int64_t taken_ns; /* when a live process was last seen to have it in flight; 0: it is dead */
 	char *kernel; /* NULL if unknown */
 	char *range;  /* innermost open range of the submitting thread; NULL if there is none */
 	/* The collective call that caused it. */
@@ -113,8 +114,12 @@ struct outstanding_hang {
 
 /*
  * Returns the hang of the ranks that stand out, else of those that wait longest; NULL if no
- * dispatch has run for @min_ns, or was running so long when its process died. What a stopped
- * process has in flight may long have ended.
+ * dispatch has run for @min_ns, or was running so long when its process died. While processes
+ * live, those that have died do not hang; nor does a process in which anything has ended within
+ * @min_ns, or that is stopped, or that its collector has not looked at for @min_ns: what it has in
+ * flight may wait for its other queues, or may long have ended. A rank is said not to be in a
+ * collective only where it waits in nothing else and the ranks of the communicator are complete
+ * with it.
  */
 struct outstanding_hang *outstanding_find_hang(
 	const struct outstanding *outstanding, int64_t min_ns);

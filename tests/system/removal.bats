@@ -90,6 +90,8 @@ rtl: rm: $live: it is live; it can be removed when its job has ended" ]
 		run -125 --separate-stderr "$rtl" $verb -q --device soft -o a.db -- touch started
 		[ "$stderr" = "rtl: a.db: it is kept; rtl keep --off a.db ends that" ]
 	done
+	run -1 "$rtl" import -f -o a.db before
+	[ "$output" = "rtl: a.db: it is kept; rtl keep --off a.db ends that" ]
 	cmp a.db before
 	[ "$(ls)" = "$(printf '%s\n' a.db before err out run state truth)" ]
 	"$rtl" keep --off a.db

@@ -8,15 +8,15 @@
 WITH RECURSIVE
 flight AS (
 	SELECT process_id, queueId, sequenceId, gpuId, description_id, submit_ns, roctxId,
-		correlation_id, behind
+		correlation_id, behind, taken_ns
 	FROM rtl_in_flight
 	UNION ALL
 	SELECT process_id, queueId, sequenceId, gpuId, description_id, submit_ns, roctxId,
-		correlation_id, count(*) OVER (PARTITION BY process_id, queueId) - 1
+		correlation_id, count(*) OVER (PARTITION BY process_id, queueId) - 1, NULL
 	FROM rtl_outstanding),
 head AS (
 	SELECT process_id, queueId, min(sequenceId) AS sequenceId, gpuId, description_id, submit_ns,
-		roctxId, correlation_id, behind
+		roctxId, correlation_id, behind, taken_ns
 	FROM flight GROUP BY process_id, queueId),
 around (process_id, queueId, call) AS (
 	SELECT process_id, queueId, correlation_id FROM head WHERE correlation_id IS NOT NULL
@@ -29,7 +29,8 @@ caused AS (
 	FROM around a JOIN rtl_collective_base k ON k.launch_id = (a.process_id << 40 | a.call)
 	GROUP BY a.process_id, a.queueId)
 SELECT h.process_id, h.queueId, h.sequenceId, h.gpuId, h.description_id, s.string, h.submit_ns,
-	h.behind, m.text, o.string, k.comm, k.seq, k.bytes, k.comm_size, x.collectives, q.last_end_ns
+	h.behind, m.text, o.string, k.comm, k.seq, k.bytes, k.comm_size, x.collectives, q.last_end_ns,
+	h.taken_ns
 FROM head h
 	LEFT JOIN rtl_queue q ON q.process_id = h.process_id AND q.queueId = h.queueId
 	LEFT JOIN rocpd_string s ON s.id = h.description_id
@@ -48,7 +49,7 @@ SELECT min(submit_ns) FROM rtl_in_flight;
 -- query waiting_older
 -- As waiting, of a file before schema 9: only what was outstanding when its process ended.
 SELECT o.process_id, o.queueId, min(o.sequenceId), o.gpuId, o.description_id, s.string, o.submit_ns,
-	count(*) - 1, m.text, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+	count(*) - 1, m.text, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM rtl_outstanding o
 	LEFT JOIN rocpd_string s ON s.id = o.description_id
 	LEFT JOIN rtl_marker m ON m.process_id = o.process_id AND m.roctxId = o.roctxId

@@ -55,8 +55,8 @@ struct ask_matches {
 };
 
 /*
- * Asks all collectors for the sessions that @name may mean: first those whose own name it is, then
- * those of a job of that name, of both the newest first.
+ * Asks all collectors for the sessions that @name may mean: first the sessions that are themselves
+ * called so, then those of a job of that name, of both the newest first.
  */
 void ask_named(const char *name, struct ask_matches *ret);
 void ask_matches_done(struct ask_matches *matches);

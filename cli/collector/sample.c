@@ -287,7 +287,8 @@ static bool is_found_before(
 		       other->start_realtime_ns >= session->start_realtime_ns);
 }
 
-/* The name of several sessions means the newest of them, but first the one whose own it is. */
+/* A name means the session that is itself called so; else the newest session of a job of that
+ * name. */
 static bool is_found_by_job(const struct sample *sample, const struct sample_session *session)
 {
 	const char *job = session->job;

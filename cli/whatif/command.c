@@ -110,7 +110,8 @@ static const struct argp parser = {options, parse, "[FILE|SESSION]",
 	"ranks."
 	"\vSTEP: with that one change. GAIN %: of the step as recorded. TIMES REPLACED: by the "
 	"median of their peers. WITHOUT PEER: times that nothing else has the like of; they stay. "
-	"It needs host calls (rtl run --mode hip) where a rank uses several queues. Exit status: "
+	"Where a rank uses several queues it needs what they wait for: rtl run --mode "
+	"barriers, or --mode hip for a program of HIP. Exit status: "
 	"0; 1: no such file, or nothing that was asked for; 4: the recording does not allow a "
 	"prediction.",
 	NULL, NULL, NULL};

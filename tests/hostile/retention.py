@@ -384,8 +384,9 @@ def others_fill(service, small, disk, process):
     line, = [s[0] for s in ask(service, "SELECT completeness FROM session WHERE job = 'goes on'")]
     if not sum(before) > sum(after) > 0 or " complete: %d " % kernels not in line:
         fail("for a session that stores went %d of %d; %s" % (sum(before) - sum(after), sum(before), line))
-    path = leave_free(disk, 32 + 16 - closed_mib(small) - 4)
-    process = start(service, *options)
+    # More has to stay than before: what all of them and the rest of the disk lack leaves room for the new session's file.
+    path = leave_free(disk, 64 + 16 - closed_mib(small) - 4)
+    process = start(service, "--keep-free", "64", "--quota-disk", "0")
     shim = service.spawn(SINGLE, "waits", "--polite")
     wait_for("its records to wait", lambda: "degraded" in log_text(service).rsplit("listening on", 1)[1])
     for _ in range(3):  # each is answered by the thread that looks for what may go

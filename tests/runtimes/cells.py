@@ -466,6 +466,9 @@ def guests(bench):
         again.run_alone([program, mode])
         if again.alone.returncode in (99, 127):
             raise Fault("%s does not work alone: %s" % (mode, last_line(again.alone.stderr)))
+        # A signal that ends it early in both runs would leave nothing to compare.
+        if again.alone.returncode < 0 and mode not in ("abort", "segv"):
+            raise Fault("%s is ended by signal %d alone" % (mode, -again.alone.returncode))
         again.run_watched([program, mode])
         try:
             again.count()

@@ -39,7 +39,7 @@
 #include "tests/bench/runtime/runtime.h"
 
 #define RING	     4096u
-#define READ_MAX_NS  120000000000ull
+#define WAIT_MAX_NS  120000000000ull
 #define LOOK_NS	     100000
 #define CLOCKS	     1000u
 #define CLOCK_ROUNDS 10u
@@ -61,6 +61,7 @@ EXPORT void submit_batch(hsa_queue_t *queue, unsigned packets);
 
 static hsa_signal_t own[SIGNALS];
 static bool has_own, is_paced;
+static uint64_t submitted;
 
 /* The cost of a batch, and the slower of the probes before and after it. */
 struct batch_cost {
@@ -113,14 +114,26 @@ void submit_batch(hsa_queue_t *queue, unsigned packets)
 		submit(queue, i);
 }
 
-static bool wait_until_read(void)
+/*
+ * If the tool's own thread held the queue while a doorbell rang, that thread publishes the packets,
+ * which may be after submit_batch().
+ */
+static bool is_executed(void)
+{
+	runtime_device_run();
+	return runtime_executed() >= submitted;
+}
+
+static bool wait_until(bool (*is_met)(void), const char *what)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_NS};
-	uint64_t deadline_ns = clock_monotonic_ns() + READ_MAX_NS;
+	uint64_t deadline_ns = clock_monotonic_ns() + WAIT_MAX_NS;
 
-	while (!runtime_is_read()) {
-		if (clock_monotonic_ns() > deadline_ns)
+	while (!is_met()) {
+		if (clock_monotonic_ns() > deadline_ns) {
+			fprintf(stderr, "hook_cost: the tool has not %s in 120 s\n", what);
 			return false;
+		}
 		nanosleep(&pause, NULL);
 	}
 	return true;
@@ -204,8 +217,8 @@ static uint64_t probe_ns(void)
 	return clock_monotonic_ns() - start_ns;
 }
 
-/* Adds to @cost. */
-static void batch_run(hsa_queue_t *queue, unsigned packets, struct batch_cost *cost)
+/* Adds to @cost. False: the tool keeps packets back. */
+static bool batch_run(hsa_queue_t *queue, unsigned packets, struct batch_cost *cost)
 {
 	uint64_t start_ns, before_ns = probe_ns(), after_ns;
 
@@ -216,7 +229,8 @@ static void batch_run(hsa_queue_t *queue, unsigned packets, struct batch_cost *c
 	cost->spent_ns += cpu_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
 	after_ns = probe_ns();
 	cost->probe_ns = before_ns > after_ns ? before_ns : after_ns;
-	runtime_device_run();
+	submitted += packets;
+	return wait_until(is_executed, "published all packets");
 }
 
 /* False: the tool does not come to an end with them. @costs: zeroed, one for each batch. */
@@ -226,17 +240,16 @@ static bool batches_run(
 	for (unsigned long i = 0; i < batches; i++) {
 		if (has_own) {
 			for (unsigned done = 0; done < packets; done += SIGNALS)
-				batch_run(queue, SIGNALS, &costs[i]);
+				if (!batch_run(queue, SIGNALS, &costs[i]))
+					return false;
 			nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
 			continue;
 		}
 		if (is_paced)
 			nanosleep(&(struct timespec){.tv_nsec = PACE_NS}, NULL);
-		batch_run(queue, packets, &costs[i]);
-		if (!wait_until_read()) {
-			fprintf(stderr, "hook_cost: the tool has not read all times in 120 s\n");
+		if (!batch_run(queue, packets, &costs[i]) ||
+			!wait_until(runtime_is_read, "read all times"))
 			return false;
-		}
 	}
 	return true;
 }

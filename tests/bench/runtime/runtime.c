@@ -28,7 +28,6 @@ static struct runtime {
 	pthread_mutex_t lock;
 	pthread_cond_t ran;
 	_Atomic uint64_t asked; /* times that the tool asked for */
-	uint64_t timed;
 } runtime = {.lock = PTHREAD_MUTEX_INITIALIZER, .ran = PTHREAD_COND_INITIALIZER};
 
 static amd_signal_t *signal_at(hsa_signal_t signal)
@@ -85,14 +84,9 @@ void runtime_device_run(void)
 {
 	unsigned queues = atomic_load(&synth.queues);
 
-	for (unsigned i = 0; i < queues; i++) {
-		struct synth_queue *queue = synth.queue[i];
-
-		while (synth_step(queue, SYNTH_DOORBELL))
+	for (unsigned i = 0; i < queues; i++)
+		while (synth_step(synth.queue[i], SYNTH_DOORBELL))
 			;
-		for (size_t k = 0; k < queue->execs; k++)
-			runtime.timed += queue->exec[k].signal != 0;
-	}
 	pthread_mutex_lock(&runtime.lock);
 	pthread_cond_broadcast(&runtime.ran);
 	pthread_mutex_unlock(&runtime.lock);
@@ -102,7 +96,7 @@ bool runtime_is_read(void)
 {
 	unsigned queues = atomic_load(&synth.queues);
 
-	if (atomic_load(&runtime.asked) >= runtime.timed)
+	if (atomic_load(&runtime.asked) >= runtime_timed())
 		return true;
 	for (unsigned i = 0; i < queues; i++)
 		for (size_t k = 0; k < synth.queue[i]->execs; k++) {
@@ -126,7 +120,12 @@ uint64_t runtime_executed(void)
 
 uint64_t runtime_timed(void)
 {
-	return runtime.timed;
+	unsigned queues = atomic_load(&synth.queues);
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < queues; i++)
+		sum += synth.queue[i]->timed;
+	return sum;
 }
 
 /* Like the thunk's function, which a tool looks for in the runtime's library. Ticks are

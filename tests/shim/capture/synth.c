@@ -244,6 +244,7 @@ static void exec_complete(struct synth_queue *queue, size_t at)
 	atomic_fetch_add(&queue->executed, 1);
 	if (!exec->signal)
 		return;
+	queue->timed++;
 	exec->is_bad =
 		!queue->has_countdowns && synth_signal_load((hsa_signal_t){exec->signal}) < 1;
 	if (!queue->has_no_times && !queue->has_late_times)

@@ -50,6 +50,7 @@ struct synth_queue {
 	struct synth_exec *exec;
 	size_t execs, capacity;
 	_Atomic uint64_t executed; /* number of kernels ever completed */
+	uint64_t timed;		   /* and of those of them that had a signal */
 	size_t first_running;	   /* everything before it is done */
 	size_t running;
 	size_t barriers;     /* number of other packets consumed */

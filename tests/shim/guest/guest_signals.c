@@ -5,6 +5,7 @@
  */
 #include "tests/shim/guest/guest.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -12,12 +13,16 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 static atomic_uint handled, on_foreign;
+static sigset_t blocked;
 
 static void count(int signal)
 {
@@ -70,41 +75,136 @@ static int signals_prof(char **arguments)
 	return 0;
 }
 
+/* ---- signals that all threads block ------------------------------------------------------- */
+
+struct thread {
+	int id;
+	char name[64];
+	unsigned long long blocked;
+};
+
+static bool does_block(const struct thread *thread, int signal)
+{
+	return thread->blocked >> (signal - 1) & 1;
+}
+
+/* On a thread that is being made, glibc blocks even its own signals, which a mask cannot hold. */
+static bool is_being_made(const struct thread *thread)
+{
+	return does_block(thread, 32);
+}
+
+static bool thread_read(const char *id, struct thread *ret)
+{
+	char path[64], line[128];
+	FILE *file;
+
+	*ret = (struct thread){.id = atoi(id)};
+	snprintf(path, sizeof(path), "/proc/self/task/%.20s/status", id);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	while (fgets(line, sizeof(line), file)) {
+		sscanf(line, "Name: %63s", ret->name);
+		sscanf(line, "SigBlk: %llx", &ret->blocked);
+	}
+	fclose(file);
+	return ret->id;
+}
+
+/* Finds a thread that @signal may come to, one of the profiler's or one of all others. */
+static bool taker_find(int signal, bool is_profilers, struct thread *ret)
+{
+	DIR *threads = opendir("/proc/self/task");
+	struct dirent *entry;
+	bool is_found = false;
+
+	while (threads && !is_found && (entry = readdir(threads)))
+		is_found = thread_read(entry->d_name, ret) &&
+			   is_profilers == !strncmp(ret->name, "rtl", 3) &&
+			   (!does_block(ret, signal) || is_being_made(ret));
+	if (threads)
+		closedir(threads);
+	return is_found;
+}
+
+/* From the handler's return on, the thread blocks the signal. */
+static void block_here(int signal, siginfo_t *info, void *context)
+{
+	(void)info;
+	sigaddset(&((ucontext_t *)context)->uc_sigmask, signal);
+}
+
+static bool runtime_blocks(void *argument)
+{
+	int signal = *(int *)argument;
+	struct thread taker;
+
+	if (!taker_find(signal, false, &taker))
+		return true;
+	/* The mask that it will have is not known yet, nor whose it is: only its name tells. */
+	if (!is_being_made(&taker))
+		syscall(SYS_tgkill, getpid(), taker.id, signal);
+	return false;
+}
+
+/*
+ * Opens the GPU, then blocks @signal on this thread and on the runtime's threads, which have our
+ * mask of before. The profiler's could have inherited that mask too, and has to block the signal by
+ * itself: the default action would end the process, and not tell on which thread.
+ */
+static void open_and_block(int signal)
+{
+	struct sigaction action = {.sa_sigaction = block_here, .sa_flags = SA_SIGINFO | SA_RESTART};
+	struct thread taker;
+
+	guest_open();
+	sigemptyset(&blocked);
+	sigaddset(&blocked, signal);
+	pthread_sigmask(SIG_BLOCK, &blocked, NULL);
+	sigaction(signal, &action, NULL);
+	guest_require(wait_for(runtime_blocks, &signal), "the runtime's threads take the signal");
+	action = (struct sigaction){.sa_handler = SIG_DFL};
+	sigaction(signal, &action, NULL);
+	if (taker_find(signal, true, &taker)) {
+		fprintf(stderr, "shim-guest: thread %s takes signal %d\n", taker.name, signal);
+		_exit(99);
+	}
+}
+
 static void *receive(void *argument)
 {
-	const sigset_t *set = argument;
 	uintptr_t received = 0;
 	int signal;
 
-	while (received < 500 && !sigwait(set, &signal))
+	(void)argument;
+	while (received < 500 && !sigwait(&blocked, &signal))
 		received++;
 	return (void *)received; // NOLINT: a count
 }
 
+static void send(int value)
+{
+	while (sigqueue(getpid(), SIGRTMIN + 3, (union sigval){.sival_int = value}))
+		guest_require(errno == EAGAIN, "sigqueue");
+	guest_dispatch(value % 50 == 0);
+}
+
 /*
- * All threads of the program block the signals, and one waits for them. A thread that did not block
- * them would get them, and their default action ends the process.
+ * One thread of those that block the signals waits for them. Not for the first: a thread that
+ * waits would get it before one that takes it.
  */
 static int signals_sigwait(char **arguments)
 {
-	sigset_t set;
 	pthread_t thread;
 	void *received;
 
 	(void)arguments;
-	sigemptyset(&set);
-	sigaddset(&set, SIGRTMIN + 3);
-	/* Before the signals are blocked, so that a thread made now does not inherit that. */
-	guest_open();
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	guest_require(!pthread_create(&thread, NULL, receive, &set), "no thread");
-	for (int i = 0; i < 500; i++) {
-		union sigval value = {.sival_int = i};
-
-		while (sigqueue(getpid(), SIGRTMIN + 3, value))
-			guest_require(errno == EAGAIN, "sigqueue");
-		guest_dispatch(i % 50 == 0);
-	}
+	open_and_block(SIGRTMIN + 3);
+	send(0);
+	guest_require(!pthread_create(&thread, NULL, receive, NULL), "no thread");
+	for (int i = 1; i < 500; i++)
+		send(i);
 	pthread_join(thread, &received);
 	printf("received %u\n", (unsigned)(uintptr_t)received);
 	guest_tell();
@@ -116,15 +216,11 @@ static int signals_signalfd(char **arguments)
 {
 	struct signalfd_siginfo info;
 	unsigned received = 0;
-	sigset_t set;
 	int fd;
 
 	(void)arguments;
-	guest_open();
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	fd = signalfd(-1, &set, SFD_CLOEXEC);
+	open_and_block(SIGUSR1);
+	fd = signalfd(-1, &blocked, SFD_CLOEXEC);
 	for (int i = 0; i < 100; i++) {
 		kill(getpid(), SIGUSR1);
 		guest_dispatch(1);
@@ -136,6 +232,8 @@ static int signals_signalfd(char **arguments)
 	guest_close();
 	return 0;
 }
+
+/* ---- signals that interrupt --------------------------------------------------------------- */
 
 /* Interrupted calls return EINTR without SA_RESTART, and do not with it. */
 static int signals_eintr(char **arguments)

@@ -36,11 +36,9 @@ SELECT DISTINCT exit_status FROM rtl_process WHERE exit_status IS NOT NULL ORDER
 SELECT id FROM rtl_process ORDER BY rank IS NULL, rank, attempt, start_ns, id;
 
 -- query trace_processes
--- Processes by id: how they ended, whether their host calls were recorded, what they dispatched, and whether what waits
--- for what was recorded.
+-- Processes by id: how they ended, whether their host calls were recorded, and what they dispatched.
 SELECT p.id, p.rank, p.pid, p.boot_id, p.ended, p.exit_status, coalesce(p.mode IN ('hip', 'all'), 0),
-	(SELECT coalesce(sum(dispatched), 0) FROM rtl_queue q WHERE q.process_id = p.id),
-	coalesce(p.mode IN ('hip', 'all', 'barriers'), 0)
+	(SELECT coalesce(sum(dispatched), 0) FROM rtl_queue q WHERE q.process_id = p.id)
 FROM rtl_process p ORDER BY p.id;
 
 -- query replicas

@@ -136,7 +136,7 @@ int cmd_tree(int argc, char **argv)
 	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
 	if (!o.has_steps)
 		opts_regex("steps", CHOICE_STEP_MARKER_DEFAULT, &o.has_steps, &o.steps);
-	if (verb_open(&o.verb, &query))
+	if (verb_open(&o.verb, &query) || verb_check_ranks(query, "ranks", &o.ranks))
 		return CMD_BAD_INPUT;
 	o.show.format = o.verb.format;
 	if (!o.has_min && o.show.format == RENDER_TABLE)
@@ -149,11 +149,6 @@ int cmd_tree(int argc, char **argv)
 		trace_begin_progress(trace, "tree", 1);
 	if (!r)
 		r = tree_new(trace, &o.ranks, o.is_each_step ? NULL : &o.steps, &tree);
-	if (!r && o.ranks.count && !tree->wanted) {
-		say("nothing here is of the ranks of --ranks; rtl info lists the ranks that there "
-		    "are");
-		return CMD_BAD_INPUT;
-	}
 	if (r)
 		return verb_fail(query, NULL);
 	if (o.show.is_merged)

@@ -168,10 +168,27 @@ no_control_bytes() { # of a text with several lines
 		apart "$rtl" $words late.db
 		[ "$status" -eq 1 ]
 		one_line "$err"
-		[[ $err == "rtl: n"*" of "* ]]
+		[[ $err == "rtl: n"*" of "* || $err == "rtl: late.db: no rank"* ]]
 		[ -z "$output" ]
 		[ ! -e out ]
 	done
+	# So is a list of which only a part is there.
+	for words in "summary -r 0,9" "timeline -r 9,0" "tree -r 0,9" "collectives -r 0,9 --json" "export --csv out -r 0,9" \
+		"whatif --rank 9:rank" "whatif --host 9:host"; do
+		# shellcheck disable=SC2086 # words
+		apart "$rtl" ${words%:*} late.db
+		[ "$status" -eq 1 ]
+		option=${words#*:}
+		[ "$option" != "$words" ] || option=ranks
+		[ "$err" = "rtl: late.db: no rank 9, it has ranks 0-3; choose from these, or leave out --$option" ]
+		[ -z "$output" ]
+	done
+	apart "$rtl" summary -r 2-5,8 late.db
+	[[ $err == "rtl: late.db: no ranks 4-5,8, it has ranks 0-3; "* ]]
+	cp late.db none.db
+	sqlite3 none.db "UPDATE rtl_process SET rank = NULL"
+	apart "$rtl" timeline -r 0 none.db
+	[ "$err" = "rtl: none.db: no rank 0, its processes have none; leave out --ranks" ]
 	for words in "timeline --ranks 1 --gpus 1" "tree --ranks 1" "collectives --ranks 2" "collectives --operation Reduce" \
 		"export -f --csv out --ranks 1 --gpus 1" "export -f --csv out --from 0" "summary --ranks 2"; do
 		# shellcheck disable=SC2086 # words

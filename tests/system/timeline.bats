@@ -59,7 +59,7 @@ fixture() { # fixture KIND [FILE]
 	run -0 "$rtl" timeline --ranks 2 --step 3 t.db
 	[ "$(grep -c '^ *2 ' <<<"$output")" -eq 2 ]
 	run -1 "$rtl" timeline --ranks 99 --step 3 t.db
-	[ "$output" = "rtl: nothing here is of --ranks --step; rtl timeline without it shows what there is" ]
+	[ "$output" = "rtl: t.db: no rank 99, it has ranks 0-3; choose from these, or leave out --ranks" ]
 }
 
 @test "kinds of steps have their share of the time" {

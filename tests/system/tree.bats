@@ -160,7 +160,7 @@ assert sum(n["gpu_ns"] for n in d["nodes"] if n["depth"] == 1) == d["gpu_ns"]'
 	[[ $("$rtl" tree none.db) == *"no kernels: nothing to show times of" ]]
 	fixture plain
 	run -1 "$rtl" tree --ranks 7 plain.db
-	[ "$output" = "rtl: nothing here is of the ranks of --ranks; rtl info lists the ranks that there are" ]
+	[ "$output" = "rtl: plain.db: no rank 7, it has ranks 0-1; choose from these, or leave out --ranks" ]
 	run -2 "$rtl" tree --json --folded plain.db
 	[ "$output" = "rtl: tree: --folded and --json do not go together: give one of them" ]
 	[[ $("$rtl" tree one.db) == *gemm ]]

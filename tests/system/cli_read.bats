@@ -157,6 +157,10 @@ no_control_bytes() { # of a text with several lines
 		VALUES (1, 1, 7, 5000000000, 4096, 'async', 'h2d')"
 	"$rtl" summary --json clean.db | jq -e '.reason.all | [.exposed_memcpy_pct, .total_memcpy_pct] == [null, null]'
 	"$rtl" summary --json clean.db | jq -e '.copies[0] | [.total_ns, .avg_ns, .gb_per_s] == [null, null, null]'
+	"$rtl" timeline --json --by kind clean.db | jq -e '[.total, .ranks[0], .rows[0] | .exposed_memcpy_time_ns,
+		.total_memcpy_time_ns, .per_stream_ms.copy, .utilization.copy] + [.kinds[].exposed_memcpy_time_ns] | unique == [null]'
+	[ "$("$rtl" timeline --csv clean.db | python3 -c 'import csv, sys
+print({row[k] for row in csv.DictReader(sys.stdin) for k in ("exposed_memcpy_time_ns", "total_memcpy_time_ns", "copy_ns")})')" = "{''}" ]
 }
 
 @test "a choice that leaves nothing is said, with status 1 and no empty answer" {

@@ -75,6 +75,12 @@ no_control_bytes() { # of a text with several lines
 	apart "$rtl" sumary clean.db
 	[ "$status" -eq 2 ]
 	[ "$err" = "rtl: unknown verb sumary; did you mean summary?" ]
+	apart "$rtl" list
+	[ "$status" -eq 2 ]
+	[ "$err" = "rtl: unknown verb list; did you mean ls?" ]
+	apart "$rtl" ./clean.db
+	[ "$status" -eq 2 ]
+	[ "$err" = "rtl: ./clean.db is a database, not a verb; did you mean rtl summary ./clean.db?" ]
 	for words in "--verson:did you mean --version?" "--hlep:did you mean --help?" "--json:see rtl --help" "-x:see rtl --help"; do
 		apart "$rtl" "${words%%:*}"
 		[ "$status" -eq 2 ]

@@ -622,4 +622,5 @@ odd() { # odd FIXTURE STATEMENT QUESTION...: of the file so damaged there is an 
 	EOF
 	run -0 --separate-stderr "$rtl" run -q -o ../elsewhere/live.db bash job.sh "$rtl"
 	[ "${stderr_lines[0]}" = "rtl: $work/elsewhere/live.db: the newest database, as no FILE or SESSION is named" ]
+	[ "${stderr_lines[1]}" = "rtl: $work/elsewhere/live.db: nothing was dispatched in it; the newest with dispatches is $work/state/rtl/job-1.db" ]
 }

@@ -6,10 +6,13 @@
 
 #include "cli/base/array.h"
 #include "cli/base/command.h"
+#include "cli/base/memory.h"
 #include "cli/database/session/find_session.h"
 #include "cli/base/message.h"
 #include "proto/base/cleanup.h"
 
+/* So many databases before an empty one are looked at for one that is not. */
+#define BEFORE_EMPTY 16
 /* A line names at most so many ranges of ranks. */
 #define RANGES_SAID 8
 
@@ -37,30 +40,67 @@ error_t verb_parse(int key, char *arg, struct verb *ret)
 	}
 }
 
+/* Returns the paths of newest_databases() after a line about the first; NULL if there is none. */
+static char **find_newest(void)
+{
+	CLEANUP(find_files_free_p) char **paths = newest_databases();
+
+	if (paths[0]) {
+		say("%s: the newest database, as no FILE or SESSION is named", paths[0]);
+		return TAKE(paths);
+	}
+	say("no FILE or SESSION is named, and there is no database in this folder, nor a session "
+	    "of yours; rtl run records one");
+	return NULL;
+}
+
 char *verb_newest(void)
 {
-	char *path = newest_database();
+	CLEANUP(find_files_free_p) char **paths = find_newest();
 
-	if (path)
-		say("%s: the newest database, as no FILE or SESSION is named", path);
-	else
-		say("no FILE or SESSION is named, and there is no database in this folder, nor a "
-		    "session of yours; rtl run records one");
-	return path;
+	return paths ? xstrdup(paths[0]) : NULL;
+}
+
+/* Of a file that cannot be read it is not known. */
+static bool is_empty(struct query *query)
+{
+	int64_t has_dispatches = 1;
+
+	return !query_number(query, "has_dispatches", 0, &has_dispatches) && !has_dispatches;
+}
+
+/* If the newest of @paths, @query, is empty, names the one that may have been meant. */
+static void tell_empty(struct query *query, char *const *paths)
+{
+	if (!is_empty(query))
+		return;
+	for (size_t i = 1; paths[i] && i <= BEFORE_EMPTY; i++) {
+		CLEANUP(query_free_p) struct query *other = NULL;
+		char error[QUERY_ERROR_BYTES];
+
+		if (query_open(paths[i], error, &other) || is_empty(other))
+			continue;
+		say("%s: nothing was dispatched in it; the newest with dispatches is %s", paths[0],
+			paths[i]);
+		return;
+	}
 }
 
 int verb_open(const struct verb *verb, struct query **ret)
 {
-	CLEANUP(free_p) char *newest = verb->name ? NULL : verb_newest();
-	const char *name = verb->name ? verb->name : newest;
+	CLEANUP(find_files_free_p) char **newest = verb->name ? NULL : find_newest();
+	const char *name = verb->name ? verb->name : newest ? newest[0] : NULL;
 	char error[QUERY_ERROR_BYTES];
 
 	if (!name)
 		return CMD_BAD_INPUT;
-	if (!find_open(name, error, ret))
-		return CMD_OK;
-	say("%s", error);
-	return CMD_BAD_INPUT;
+	if (find_open(name, error, ret)) {
+		say("%s", error);
+		return CMD_BAD_INPUT;
+	}
+	if (newest)
+		tell_empty(*ret, newest);
+	return CMD_OK;
 }
 
 /* ---- ranks ----------------------------------------------------------------------------- */

@@ -11,6 +11,10 @@ SELECT p.id, p.rank, p.local_rank, p.world_size, p.pid, p.launcher, p.attempt, p
 	(SELECT coalesce(sum(dispatched), 0) FROM rtl_queue q WHERE q.process_id = p.id) AS dispatched
 FROM rtl_process p ORDER BY p.rank IS NULL, p.rank, p.attempt, p.start_ns, p.id;
 
+-- query has_dispatches
+-- Whether anything was dispatched.
+SELECT EXISTS (SELECT 1 FROM rtl_queue WHERE dispatched > 0) OR EXISTS (SELECT 1 FROM rtl_dispatch);
+
 -- query ranks
 -- The ranks that there are.
 SELECT DISTINCT rank FROM rtl_process WHERE rank >= 0 ORDER BY rank;

@@ -9,6 +9,7 @@
 #include "cli/base/escape.h"
 #include "cli/base/memory.h"
 #include "cli/base/message.h"
+#include "cli/output/recording.h"
 #include "proto/base/clock.h"
 #include "proto/base/standard_fds.h"
 
@@ -117,6 +118,12 @@ static void show_help(bool is_short)
 		printf("  %-6s %s\n", exits[i].status, exits[i].meaning);
 }
 
+/* What others call a verb, where that is not near enough to its name. */
+static const struct {
+	const char *word, *verb;
+} other_names[] = {
+	{"list", "ls"}, {"remove", "rm"}, {"delete", "rm"}, {"record", "run"}, {"compare", "diff"}};
+
 /* What takes the place of a verb. */
 static const char *const own_options[] = {"--help", "--version"};
 
@@ -131,9 +138,16 @@ static int refuse(const char *word)
 			nearest ? nearest : "", nearest ? "?" : "");
 		return CMD_USAGE;
 	}
+	if (is_recording(word)) {
+		say("%s is a database, not a verb; did you mean rtl summary %s?", word, word);
+		return CMD_USAGE;
+	}
 	for (size_t i = 0; i < COMMANDS; i++)
 		names[i] = commands[i].name;
 	nearest = say_nearest(word, names, COMMANDS);
+	for (size_t i = 0; i < sizeof(other_names) / sizeof(*other_names); i++)
+		if (!strcmp(word, other_names[i].word))
+			nearest = other_names[i].verb;
 	if (nearest)
 		say("unknown verb %s; did you mean %s?", word, nearest);
 	else

@@ -109,31 +109,16 @@ static int check_strict(const struct collectives *c, const struct verdict *verdi
 	return CMD_LOSSY;
 }
 
-static bool has_rank(const struct collectives *c, const struct choice_list *ranks)
-{
-	for (size_t i = 0; i < c->process_count; i++)
-		if (c->processes[i].has_rank && c->processes[i].rank >= 0 &&
-			c->processes[i].rank <= UINT32_MAX &&
-			choice_has(ranks, (uint32_t)c->processes[i].rank))
-			return true;
-	return !ranks->count;
-}
-
 /* An empty table would look like a job without collectives. Returns false after printing the
  * reason. */
 static bool check_choice(const struct collectives *c, const struct collectives_cmd *o)
 {
-	if ((o->filter.has_comm || o->filter.op) && !c->operation_count) {
-		say("no collective of that %s%s%s could be matched; rtl collectives without it "
-		    "shows what there is",
-			o->filter.has_comm ? "communicator" : "",
-			o->filter.has_comm && o->filter.op ? " and " : "",
-			o->filter.op ? "operation" : "");
-		return false;
-	}
-	if (has_rank(c, &o->show.ranks))
+	if ((!o->filter.has_comm && !o->filter.op) || c->operation_count)
 		return true;
-	say("nothing here is of the ranks of --ranks; rtl info lists the ranks that there are");
+	say("no collective of that %s%s%s could be matched; rtl collectives without it shows what "
+	    "there is",
+		o->filter.has_comm ? "communicator" : "",
+		o->filter.has_comm && o->filter.op ? " and " : "", o->filter.op ? "operation" : "");
 	return false;
 }
 
@@ -153,7 +138,7 @@ int cmd_collectives(int argc, char **argv)
 	int r;
 
 	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
-	if (verb_open(&o.verb, &query))
+	if (verb_open(&o.verb, &query) || verb_check_ranks(query, "ranks", &o.show.ranks))
 		return CMD_BAD_INPUT;
 	o.show.format = o.verb.format;
 	r = trace_open(query, o.categories, error, &trace);

@@ -115,7 +115,7 @@ static json_t *profile_json(const struct timeline_lane *lane, size_t which, size
 	json_t *object = json_object(), *overlap = json_object();
 	int bad = json_object_set_new(object, "index", json_integer((json_int_t)which));
 
-	timeline_put_aorta(overlap, row);
+	timeline_put_aorta(overlap, row, false); /* its readers expect numbers */
 	timeline_put_segments(overlap, lane, which, row, segment_at);
 	bad |= json_object_set(object, "total_ms", json_object_get(overlap, "total_ms"));
 	bad |= json_object_set_new(object, "ranges", json_array());

@@ -263,6 +263,21 @@ static int find_leaders(struct loading *l, const struct steps *steps)
 	return leaders_new_of(trace, sums, trace->shape_count, steps, &l->leaders);
 }
 
+/* Finds whether rtl whatif has what it needs of each process that is judged. */
+static int find_edges(struct loading *l)
+{
+	const struct leaders *leaders = l->leaders;
+	size_t leading = 0, known = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < leaders->count; i++)
+		leading += leaders->at[i].leads;
+	QUERY_EACH (r, l->query, "whatif_processes", rows)
+		known += leaders_leads(leaders, query_integer(rows, 0));
+	l->figures->has_edges = leading && known == leading;
+	return r;
+}
+
 static int load_timeline(struct loading *l, char error[QUERY_ERROR_BYTES])
 {
 	CLEANUP(timeline_free_p) struct timeline *timeline = NULL;
@@ -273,6 +288,8 @@ static int load_timeline(struct loading *l, char error[QUERY_ERROR_BYTES])
 
 	if (!r)
 		r = find_leaders(l, timeline->steps);
+	if (!r)
+		r = find_edges(l);
 	return r ? r : take_lanes(l->figures, timeline, l->leaders);
 }
 
@@ -779,10 +796,8 @@ int reason_load(const struct trace *trace, const struct verdict *verdict,
 		.is_live = counts->live,
 		.is_simulated = verdict->is_simulated,
 	};
-	for (size_t i = 0; i < trace->process_count; i++) {
+	for (size_t i = 0; i < trace->process_count; i++)
 		ret->has_calls |= trace->processes[i].has_calls;
-		ret->has_edges |= trace->processes[i].has_edges;
-	}
 	r = has_faults(&l, &has_fault);
 	if (!r && (counts->outstanding || has_fault ||
 			  (ret->is_live && outstanding_may_hang(l.query, REASON_HANG_NS))))

@@ -138,7 +138,8 @@ struct reason_figures {
 	uint64_t missing;		   /* dropped, torn or outstanding */
 	uint64_t untimed_copies;
 	bool is_live, is_simulated, has_steps; /* has_steps: from markers */
-	bool has_calls, has_edges; /* host calls were recorded; what waits for what was */
+	bool has_calls; /* the mode records host calls */
+	bool has_edges; /* of each process that leads it was recorded what waits for what */
 	struct reason_kind *kinds;
 	size_t kind_count;
 	struct reason_lane *lanes; /* lanes with any time, sorted by process and GPU */

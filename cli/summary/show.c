@@ -258,7 +258,7 @@ static const struct render_column call_columns[] = {
 	{"max_ns", "MAX us", RENDER_NS_IN_US},
 	{"nonzero", "NOT 0", RENDER_COUNT},
 	{"dispatches", "KERNELS", RENDER_COUNT},
-	{"latency_ns", "LATENCY us", RENDER_NS_IN_US},
+	{"latency_ns", "LAUNCH us", RENDER_NS_IN_US},
 	{"name", "HOST CALL", RENDER_TEXT},
 	{"simulated", NULL, RENDER_BOOL},
 };

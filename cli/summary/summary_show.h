@@ -11,8 +11,8 @@
 	"exceed. TIME %: of all kernels of the session. BUSY: the union of the times of kernels; " \
 	"BUSY %: of the time from the first to the last. DROPPED: counted, not stored. UNTIMED: "  \
 	"stored without times. OUTSTANDING: not seen to end. SKIPPED: left out by choice. TIMED: " \
-	"copies with times. NOT 0: calls that returned an error. LATENCY: from the begin of a "    \
-	"call to the start of its kernels."
+	"copies with times. NOT 0: calls that returned an error. LAUNCH: mean time from the "     \
+	"begin of a call to the start of its kernels, as in rtl tree."
 
 #define SUMMARY_COLUMNS_MAX 24
 

@@ -141,7 +141,7 @@ int cmd_timeline(int argc, char **argv)
 	char error[QUERY_ERROR_BYTES];
 
 	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
-	if (verb_open(&o.verb, &query))
+	if (verb_open(&o.verb, &query) || verb_check_ranks(query, "ranks", &o.what.ranks))
 		return CMD_BAD_INPUT;
 	if (trace_open(query, o.categories, error, &trace))
 		return verb_fail(query, error);

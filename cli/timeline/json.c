@@ -28,22 +28,29 @@ static json_t *ratio(uint64_t part, uint64_t whole)
 	return whole ? json_real((double)part / (double)whole) : json_null();
 }
 
-static void put_tracelens(json_t *to, const struct breakdown_row *row)
+/* For times of copies: null if they are unknown. */
+static json_t *ns_unless(bool is_unknown, uint64_t value)
 {
+	return is_unknown ? json_null() : ns(value);
+}
 
+static void put_tracelens(json_t *to, const struct breakdown_row *row, bool lacks_copies)
+{
 	json_object_set_new(to, "total_time_ns", ns(row->wall_ns));
 	json_object_set_new(to, "computation_time_ns", ns(row->stream_ns[BREAKDOWN_COMPUTE]));
 	json_object_set_new(to, "exposed_comm_time_ns", ns(row->exposed_communication_ns));
-	json_object_set_new(to, "exposed_memcpy_time_ns", ns(row->exposed_copy_ns));
+	json_object_set_new(to, "exposed_memcpy_time_ns",
+		ns_unless(lacks_copies, row->exposed_copy_ns));
 	json_object_set_new(to, "idle_time_ns", ns(breakdown_idle_ns(row)));
 	json_object_set_new(to, "micro_idle_time_ns", ns(row->micro_idle_ns));
 	json_object_set_new(to, "macro_idle_time_ns", ns(row->macro_idle_ns));
 	json_object_set_new(to, "busy_time_ns", ns(row->wall_ns - breakdown_idle_ns(row)));
 	json_object_set_new(to, "total_comm_time_ns", ns(row->communication_ns));
-	json_object_set_new(to, "total_memcpy_time_ns", ns(row->stream_ns[BREAKDOWN_COPY]));
+	json_object_set_new(to, "total_memcpy_time_ns",
+		ns_unless(lacks_copies, row->stream_ns[BREAKDOWN_COPY]));
 }
 
-void timeline_put_aorta(json_t *to, const struct breakdown_row *row)
+void timeline_put_aorta(json_t *to, const struct breakdown_row *row, bool lacks_copies)
 {
 	json_t *streams = json_object(), *utilization = json_object(), *overlap = json_object();
 
@@ -53,9 +60,12 @@ void timeline_put_aorta(json_t *to, const struct breakdown_row *row)
 	json_object_set_new(to, "overlap_ms", overlap);
 	for (int i = 0; i < BREAKDOWN_STREAMS; i++) {
 		const char *name = breakdown_stream_name((enum breakdown_stream)i);
+		bool is_unknown = i == BREAKDOWN_COPY && lacks_copies;
 
-		json_object_set_new(streams, name, ms(row->stream_ns[i]));
-		json_object_set_new(utilization, name, ratio(row->stream_ns[i], row->wall_ns));
+		json_object_set_new(
+			streams, name, is_unknown ? json_null() : ms(row->stream_ns[i]));
+		json_object_set_new(utilization, name,
+			ratio(row->stream_ns[i], is_unknown ? 0 : row->wall_ns));
 	}
 	json_object_set_new(overlap, "compute_allreduce", ms(row->with_allreduce_ns));
 	json_object_set_new(overlap, "compute_reducescatter", ms(row->with_reducescatter_ns));
@@ -68,12 +78,12 @@ void timeline_put_aorta(json_t *to, const struct breakdown_row *row)
 	json_object_set_new(to, "active_segment_count", ns(row->active_segments));
 }
 
-static void put_figures(json_t *to, const struct breakdown_row *row)
+static void put_figures(json_t *to, const struct timeline *t, const struct breakdown_row *row)
 {
 	json_t *causes = json_object();
 
-	put_tracelens(to, row);
-	timeline_put_aorta(to, row);
+	put_tracelens(to, row, timeline_lacks_copies(t, row));
+	timeline_put_aorta(to, row, timeline_lacks_copies(t, row));
 	json_object_set_new(to, "idle_cause_ns", causes);
 	for (int i = 0; i < BREAKDOWN_CAUSES; i++)
 		json_object_set_new(causes, breakdown_cause_name((enum breakdown_cause)i),
@@ -91,13 +101,13 @@ static void put_lane(json_t *to, const struct timeline_lane *lane)
 	json_object_set_new(to, "process_id", json_integer(lane->process_id));
 }
 
-static json_t *lane_json(const struct timeline_lane *lane)
+static json_t *lane_json(const struct timeline *t, const struct timeline_lane *lane)
 {
 	json_t *object = json_object();
 
 	put_lane(object, lane);
 	json_object_set_new(object, "steps", json_integer((json_int_t)lane->shown));
-	put_figures(object, &lane->total);
+	put_figures(object, t, &lane->total);
 	return object;
 }
 
@@ -144,7 +154,7 @@ void timeline_put_segments(json_t *to, const struct timeline_lane *lane, size_t 
 	}
 }
 
-static json_t *row_json(const struct timeline_lane *lane, size_t which,
+static json_t *row_json(const struct timeline *t, const struct timeline_lane *lane, size_t which,
 	const struct timeline_options *o, size_t *segment_at)
 {
 	bool is_step = which < lane->process->count;
@@ -161,7 +171,7 @@ static json_t *row_json(const struct timeline_lane *lane, size_t which,
 		object, "start_ns", is_step ? json_integer(row->start_ns) : json_null());
 	json_object_set_new(object, "end_ns", is_step ? json_integer(row->end_ns) : json_null());
 	json_object_set_new(object, "is_open", json_boolean(is_step && step->is_open));
-	put_figures(object, row);
+	put_figures(object, t, row);
 	if (o->wants_segments)
 		timeline_put_segments(object, lane, which, row, segment_at);
 	return object;
@@ -203,15 +213,15 @@ static json_t *head_json(const struct timeline *t, const struct timeline_options
 	if (t->kinds)
 		json_object_set_new(object, "kinds", timeline_kinds_json(t, o));
 	for (size_t i = 0; i < t->lane_count; i++)
-		json_array_append_new(lanes, lane_json(t->lanes + i));
-	put_figures(total, &t->total);
+		json_array_append_new(lanes, lane_json(t, t->lanes + i));
+	put_figures(total, t, &t->total);
 	return object;
 }
 
-static void put_row(const struct timeline_lane *lane, size_t which,
+static void put_row(const struct timeline *t, const struct timeline_lane *lane, size_t which,
 	const struct timeline_options *o, size_t *segment_at, bool *is_first, FILE *to)
 {
-	CLEANUP(decref_p) json_t *row = row_json(lane, which, o, segment_at);
+	CLEANUP(decref_p) json_t *row = row_json(t, lane, which, o, segment_at);
 
 	fputs(*is_first ? "\n    " : ",\n    ", to);
 	*is_first = false;
@@ -241,9 +251,10 @@ void timeline_show_json(
 
 		for (size_t n = 0; n < lane->process->count; n++)
 			if (timeline_shows(options, lane->process->at + n))
-				put_row(lane, n, options, &at, &is_first, to);
+				put_row(timeline, lane, n, options, &at, &is_first, to);
 		if (timeline_shows_outside(options, lane))
-			put_row(lane, lane->process->count, options, &at, &is_first, to);
+			put_row(timeline, lane, lane->process->count, options, &at,
+				&is_first, to);
 	}
 	fputs(is_first ? "]\n}\n" : "\n  ]\n}\n", to);
 }

@@ -13,9 +13,9 @@
 void timeline_show_json(
 	const struct timeline *timeline, const struct timeline_options *options, FILE *to);
 
-/* Adds total_ms, per_stream_ms, overlap_ms, utilization and the ratios of a row. Returns nonzero if
- * out of memory. */
-void timeline_put_aorta(json_t *to, const struct breakdown_row *row);
+/* Adds total_ms, per_stream_ms, overlap_ms, utilization and the ratios of a row; null for copies if
+ * it lacks them. */
+void timeline_put_aorta(json_t *to, const struct breakdown_row *row, bool lacks_copies);
 /*
  * Adds active_segments of step @which of @lane (the number of steps: outside of all steps); @row is
  * its row. *@at is the index where its segments begin, and is moved on to those of the next step.

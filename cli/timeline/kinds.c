@@ -71,7 +71,9 @@ void timeline_put_kinds(const struct timeline *timeline, const struct timeline_o
 			render_real(launches(kind)),
 			render_real(percent(row->stream_ns[BREAKDOWN_COMPUTE], row->wall_ns)),
 			render_real(percent(row->exposed_communication_ns, row->wall_ns)),
-			render_real(percent(row->exposed_copy_ns, row->wall_ns)),
+			timeline_lacks_copies(timeline, row)
+				? render_null()
+				: render_real(percent(row->exposed_copy_ns, row->wall_ns)),
 			render_real(percent(breakdown_idle_ns(row), row->wall_ns))};
 
 		if (sums[i].steps)
@@ -91,7 +93,7 @@ json_t *timeline_kinds_json(const struct timeline *timeline, const struct timeli
 		const struct breakdown_row *row = &sums[i].row;
 		char letter[2] = {step_kinds_letter(i), '\0'};
 		json_t *object = json_pack(
-			"{s:s, s:o, s:I, s:I, s:f, s:I, s:I, s:f, s:I, s:I, s:I, s:I}", "kind",
+			"{s:s, s:o, s:I, s:I, s:f, s:I, s:I, s:f, s:I, s:I, s:o, s:I}", "kind",
 			letter, "name",
 			kind->name[0] ? render_json_text(kind->name, strlen(kind->name))
 				      : json_null(),
@@ -102,7 +104,10 @@ json_t *timeline_kinds_json(const struct timeline *timeline, const struct timeli
 			"launches_a_step", launches(kind), "computation_time_ns",
 			(json_int_t)row->stream_ns[BREAKDOWN_COMPUTE], "exposed_comm_time_ns",
 			(json_int_t)row->exposed_communication_ns, "exposed_memcpy_time_ns",
-			(json_int_t)row->exposed_copy_ns, "idle_time_ns",
+			timeline_lacks_copies(timeline, row)
+				? json_null()
+				: json_integer((json_int_t)row->exposed_copy_ns),
+			"idle_time_ns",
 			(json_int_t)breakdown_idle_ns(row));
 
 		if (!sums[i].steps)

@@ -452,6 +452,7 @@ static void fill_csv(
 	const struct breakdown_row *row = line->row;
 	bool is_step = line->step < line->lane->process->count;
 	const struct step *step = line->lane->process->at + line->step;
+	bool has_copies = !timeline_lacks_copies(t, row);
 
 	*ret++ = render_optional(line->lane->has_rank, line->lane->rank);
 	*ret++ = render_integer(line->lane->gpu_id);
@@ -463,15 +464,15 @@ static void fill_csv(
 	*ret++ = ns(row->wall_ns);
 	*ret++ = ns(row->stream_ns[BREAKDOWN_COMPUTE]);
 	*ret++ = ns(row->exposed_communication_ns);
-	*ret++ = ns(row->exposed_copy_ns);
+	*ret++ = render_optional(has_copies, (int64_t)row->exposed_copy_ns);
 	*ret++ = ns(breakdown_idle_ns(row));
 	*ret++ = ns(row->micro_idle_ns);
 	*ret++ = ns(row->macro_idle_ns);
 	*ret++ = ns(row->wall_ns - breakdown_idle_ns(row));
 	*ret++ = ns(row->communication_ns);
-	*ret++ = ns(row->stream_ns[BREAKDOWN_COPY]);
+	*ret++ = render_optional(has_copies, (int64_t)row->stream_ns[BREAKDOWN_COPY]);
 	for (int i = 0; i < BREAKDOWN_STREAMS; i++)
-		*ret++ = ns(row->stream_ns[i]);
+		*ret++ = i == BREAKDOWN_COPY && !has_copies ? render_null() : ns(row->stream_ns[i]);
 	*ret++ = ns(row->with_allreduce_ns);
 	*ret++ = ns(row->with_reducescatter_ns);
 	*ret++ = ns(row->with_communication_ns);

@@ -57,7 +57,7 @@ static void set_node(struct trace *t, struct trace_process *process)
 }
 
 /* The columns of the query trace_processes. */
-enum { P_ID, P_RANK, P_PID, P_BOOT, P_ENDED, P_STATUS, P_HAS_CALLS, P_DISPATCHED, P_HAS_EDGES };
+enum { P_ID, P_RANK, P_PID, P_BOOT, P_ENDED, P_STATUS, P_HAS_CALLS, P_DISPATCHED };
 
 static void add_process(struct trace *t, const struct query_rows *rows, size_t *capacity)
 {
@@ -75,7 +75,6 @@ static void add_process(struct trace *t, const struct query_rows *rows, size_t *
 		.has_status = !query_is_null(rows, P_STATUS),
 		.status = query_integer(rows, P_STATUS),
 		.has_calls = query_integer(rows, P_HAS_CALLS),
-		.has_edges = query_integer(rows, P_HAS_EDGES),
 		.dispatched = (uint64_t)query_integer(rows, P_DISPATCHED),
 	};
 	set_node(t, p);

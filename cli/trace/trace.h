@@ -32,7 +32,7 @@ void replica_name(const struct replica_rank *rank, char ret[REPLICA_NAME_BYTES])
 struct trace_process {
 	int64_t id, pid, rank;
 	bool has_rank;
-	bool has_calls, has_edges; /* its host calls were recorded; what waits for what was */
+	bool has_calls; /* its host calls were recorded */
 	struct replica_rank replica;
 	uint32_t node;	     /* its node, by boot id; numbered in the order of processes */
 	uint64_t dispatched; /* kernels, whether recorded or not */

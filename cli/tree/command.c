@@ -118,7 +118,8 @@ static const struct argp parser = {options, parse, "[FILE|SESSION]",
 	"QUEUE us: from its submission to its start. TFLOP/s, GB/s: what products, attentions and "
 	"convolutions of an import had to compute and to move, by the time of their kernels; PEAK "
 	"%: the least time that the GPU could take for it, of that it took. WORST: the slowest "
-	"rank, and its time to the mean, from 1.2 on. \"-\": not known, which is never 0.",
+	"rank, and its time to the mean, from 1.2 on; without communication, in which the others "
+	"wait for it. \"-\": not known, which is never 0.",
 	NULL, NULL, NULL};
 
 int cmd_tree(int argc, char **argv)
@@ -131,12 +132,13 @@ int cmd_tree(int argc, char **argv)
 	CLEANUP(trace_free_p) struct trace *trace = NULL;
 	CLEANUP(tree_free_p) struct tree *tree = NULL;
 	CLEANUP(tree_free_p) struct tree *merged = NULL;
+	char error[QUERY_ERROR_BYTES] = "";
 	int r;
 
 	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
 	if (!o.has_steps)
 		opts_regex("steps", CHOICE_STEP_MARKER_DEFAULT, &o.has_steps, &o.steps);
-	if (verb_open(&o.verb, &query))
+	if (verb_open(&o.verb, &query) || verb_check_ranks(query, "ranks", &o.ranks))
 		return CMD_BAD_INPUT;
 	o.show.format = o.verb.format;
 	if (!o.has_min && o.show.format == RENDER_TABLE)
@@ -144,18 +146,13 @@ int cmd_tree(int argc, char **argv)
 	o.show.width = render_terminal_width(STDOUT_FILENO, TREE_WIDTH);
 	r = verdict_new(query, NULL, &verdict);
 	if (!r)
-		r = trace_new(query, &trace);
+		r = trace_open(query, NULL, error, &trace);
 	if (!r)
 		trace_begin_progress(trace, "tree", 1);
 	if (!r)
 		r = tree_new(trace, &o.ranks, o.is_each_step ? NULL : &o.steps, &tree);
-	if (!r && o.ranks.count && !tree->wanted) {
-		say("nothing here is of the ranks of --ranks; rtl info lists the ranks that there "
-		    "are");
-		return CMD_BAD_INPUT;
-	}
 	if (r)
-		return verb_fail(query, NULL);
+		return verb_fail(query, error);
 	if (o.show.is_merged)
 		merged = tree_merge(tree);
 	progress_end();

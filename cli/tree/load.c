@@ -366,8 +366,8 @@ static void add_latency(uint64_t *count, int64_t *sum, int64_t *most, int64_t la
 	*sum = (int64_t)((uint64_t)*sum + (uint64_t)latency);
 }
 
-static void add_kernel(
-	struct tree_node *node, const struct query_rows *rows, const struct tree_call *call)
+static void add_kernel(struct tree_node *node, const struct category *category,
+	const struct query_rows *rows, const struct tree_call *call)
 {
 	struct tree_sums *self = &node->self;
 	int64_t start = query_integer(rows, 1);
@@ -378,7 +378,9 @@ static void add_kernel(
 		self->untimed++;
 		return;
 	}
-	self->gpu_ns = (int64_t)((uint64_t)self->gpu_ns + (uint64_t)query_integer(rows, 2));
+	self->gpu_ns = wrap_plus(self->gpu_ns, query_integer(rows, 2));
+	if (category->class == CATEGORY_COMMUNICATION)
+		self->communication_ns = wrap_plus(self->communication_ns, query_integer(rows, 2));
 	if (call)
 		add_latency(&self->launched, &self->launch_ns, &self->launch_max_ns,
 			(int64_t)((uint64_t)start - (uint64_t)call->start_ns));
@@ -432,7 +434,7 @@ static void add_dispatch(struct loading *loading, const struct query_rows *rows)
 		shape->leaf = tree_child(tree, parent, TREE_KERNEL, shape->kernel);
 		shape->parent = parent;
 	}
-	add_kernel(tree->nodes + shape->leaf, rows, call);
+	add_kernel(tree->nodes + shape->leaf, loading->trace->shapes[at].category, rows, call);
 	if (call && loading->costs.count)
 		add_cost(loading, tree->processes + shape->process, shape, call, rows);
 }

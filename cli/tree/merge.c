@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cli/base/memory.h"
+#include "cli/base/wrapping.h"
 #include "cli/tree/tree.h"
 #include "proto/base/cleanup.h"
 
@@ -10,8 +11,9 @@ struct merging {
 	const struct tree *from;
 	struct tree *to;
 	uint32_t *into; /* for each node of @from, its node in @to */
-	/* For the current process: GPU time in each node of @to, and which nodes have any. */
-	int64_t *gpu_ns;
+	/* For the current process: GPU time without communication in each node of @to, and which
+	 * nodes it has. */
+	int64_t *work_ns;
 	bool *has;
 	uint32_t *touched;
 	/* Nodes of @from, sorted by process. */
@@ -22,7 +24,7 @@ struct merging {
 static void merging_done(struct merging *m)
 {
 	free(m->into);
-	free(m->gpu_ns);
+	free(m->work_ns);
 	free(m->has);
 	free(m->touched);
 	free(m->nodes);
@@ -51,7 +53,8 @@ static void add_node(struct tree_node *to, const struct tree_node *from)
 		return;
 	self->kernels += from->self.kernels;
 	self->untimed += from->self.untimed;
-	self->gpu_ns = (int64_t)((uint64_t)self->gpu_ns + (uint64_t)from->self.gpu_ns);
+	self->gpu_ns = wrap_plus(self->gpu_ns, from->self.gpu_ns);
+	self->communication_ns = wrap_plus(self->communication_ns, from->self.communication_ns);
 	add_most(self->launched, from->self.launched, &self->launch_max_ns,
 		from->self.launch_max_ns);
 	add_most(self->queued, from->self.queued, &self->queue_max_ns, from->self.queue_max_ns);
@@ -87,7 +90,7 @@ static void group_by_process(struct merging *m)
 
 	m->nodes = xcalloc(from->node_count + 1, sizeof(*m->nodes));
 	m->first = xcalloc(n + 2, sizeof(*m->first));
-	m->gpu_ns = xcalloc(m->to->node_count + 1, sizeof(*m->gpu_ns));
+	m->work_ns = xcalloc(m->to->node_count + 1, sizeof(*m->work_ns));
 	m->has = xcalloc(m->to->node_count + 1, sizeof(*m->has));
 	m->touched = xcalloc(m->to->node_count + 1, sizeof(*m->touched));
 	for (size_t i = 1; i < from->node_count; i++)
@@ -110,21 +113,21 @@ static void spread_process(struct merging *m, uint32_t process)
 			continue;
 		if (!m->has[into]) {
 			m->has[into] = true;
-			m->gpu_ns[into] = 0;
+			m->work_ns[into] = 0;
 			m->touched[touched++] = into;
 		}
-		m->gpu_ns[into] = (int64_t)((uint64_t)m->gpu_ns[into] + (uint64_t)node->all.gpu_ns);
+		m->work_ns[into] = wrap_plus(m->work_ns[into], tree_work_ns(&node->all));
 	}
 	for (size_t i = 0; i < touched; i++) {
 		struct tree_node *node = m->to->nodes + m->touched[i];
-		int64_t gpu_ns = m->gpu_ns[m->touched[i]];
+		int64_t work_ns = m->work_ns[m->touched[i]];
 
-		if (!node->processes || gpu_ns > node->slowest_ns) {
+		if (!node->processes || work_ns > node->slowest_ns) {
 			node->slowest = process;
-			node->slowest_ns = gpu_ns;
+			node->slowest_ns = work_ns;
 		}
-		if (!node->processes++ || gpu_ns < node->fastest_ns)
-			node->fastest_ns = gpu_ns;
+		if (!node->processes++ || work_ns < node->fastest_ns)
+			node->fastest_ns = work_ns;
 		m->has[m->touched[i]] = false;
 	}
 }

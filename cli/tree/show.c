@@ -93,6 +93,12 @@ static void fill_costs(const struct tree_sums *all, struct render_value **ret)
 	*(*ret)++ = ratio(100 * all->least_ns, (double)all->peak_ns);
 }
 
+/* Returns false for a collective's kernel, and for what has nothing else. */
+static bool has_work(const struct tree_node *node)
+{
+	return !node->all.communication_ns || tree_work_ns(&node->all) > 0;
+}
+
 static void fill(const struct tree_view *view, uint32_t at, const char *name,
 	struct render_value ret[ROW_MAX])
 {
@@ -100,7 +106,8 @@ static void fill(const struct tree_view *view, uint32_t at, const char *name,
 	const struct tree_process *processes = view->by_rank->processes;
 	const struct tree_process *own =
 		view->options->is_merged || !at ? NULL : processes + node->process;
-	const struct tree_process *slowest = node->processes ? processes + node->slowest : NULL;
+	const struct tree_process *slowest =
+		node->processes && has_work(node) ? processes + node->slowest : NULL;
 
 	*ret++ = render_integer(view->tree->place[at]);
 	*ret++ = render_optional(at > 0, view->tree->place[node->parent]);
@@ -161,10 +168,10 @@ static void format_note(const struct tree_node *node, char ret[80])
 		snprintf(ret + strlen(ret), 80 - strlen(ret), " (%" PRIu64 " open)", node->open);
 }
 
-/* Writes "5: 1.31x": the rank that spends most time here, compared with the mean. */
+/* Writes "5: 1.31x": the rank that works longest here, compared with the mean. */
 static bool find_worst(const struct tree_view *view, const struct tree_node *node, char ret[32])
 {
-	double mean_ns = node->processes ? (double)node->all.gpu_ns / node->processes : 0;
+	double mean_ns = node->processes ? (double)tree_work_ns(&node->all) / node->processes : 0;
 	const struct tree_process *slowest;
 
 	if (node->processes < 2 || mean_ns <= 0 || (double)node->slowest_ns < WORST_RATIO * mean_ns)

@@ -41,6 +41,7 @@ enum tree_kind {
 struct tree_sums {
 	uint64_t kernels, untimed;
 	int64_t gpu_ns;
+	int64_t communication_ns; /* of gpu_ns: a rank that others wait for has least of it */
 	/*
 	 * Of the operations whose cost is known (op_cost.h), each once, with the GPU time of their
 	 * kernels; least_ns: what they take at the GPU's peak, and peak_ns: the GPU time of those
@@ -53,6 +54,13 @@ struct tree_sums {
 	uint64_t queued; /* kernels with a submission; the times are from that to their start */
 	int64_t queue_ns, queue_max_ns;
 };
+
+/* Time in a collective is mostly that of waiting for the last rank, so ranks are compared without
+ * it. */
+static inline int64_t tree_work_ns(const struct tree_sums *sums)
+{
+	return (int64_t)((uint64_t)sums->gpu_ns - (uint64_t)sums->communication_ns);
+}
 
 struct tree_node {
 	uint32_t parent;
@@ -69,7 +77,7 @@ struct tree_node {
 	struct tree_sums all;  /* including the nodes below */
 	/*
 	 * In a merged tree: the number of processes that have the node, and the extremes of their
-	 * all.gpu_ns.
+	 * GPU time without communication.
 	 */
 	uint32_t processes, slowest;
 	int64_t slowest_ns, fastest_ns;

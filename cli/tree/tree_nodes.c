@@ -110,6 +110,7 @@ static void add_sums(struct tree_sums *to, const struct tree_sums *from)
 	to->kernels += from->kernels;
 	to->untimed += from->untimed;
 	to->gpu_ns = wrap_plus(to->gpu_ns, from->gpu_ns);
+	to->communication_ns = wrap_plus(to->communication_ns, from->communication_ns);
 	tree_add_costs(to, from);
 	to->launch_ns = wrap_plus(to->launch_ns, from->launch_ns);
 	to->queue_ns = wrap_plus(to->queue_ns, from->queue_ns);

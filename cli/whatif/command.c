@@ -134,6 +134,18 @@ static bool has_kernel(const struct whatif_job *job, const char *pattern)
 	return false;
 }
 
+/* Returns CMD_OK, or CMD_BAD_INPUT after a line that says which ranks there are. */
+static int check_rank(const struct whatif_cmd *o, struct query *query)
+{
+	bool is_host = o->kind == WHATIF_HOST;
+	struct choice_list rank = {
+		.count = 1, .range = {{(uint32_t)o->number, (uint32_t)o->number}}};
+
+	if (o->is_all || (o->kind != WHATIF_RANK && !is_host))
+		return CMD_OK;
+	return verb_check_ranks(query, is_host ? "host" : "rank", &rank);
+}
+
 /* Returns false after a line that says why there is no such thing. */
 static bool find_question(
 	const struct whatif_cmd *o, const struct whatif_job *job, struct whatif_question *ret)
@@ -146,7 +158,7 @@ static bool find_question(
 		ret->process = find_rank(job, o->number);
 		if (ret->process != WHATIF_NONE)
 			return true;
-		say("no process leads rank %" PRId64 "; rtl info lists the ranks that there are",
+		say("no process of rank %" PRId64 " dispatched anything; rtl info has what each did",
 			o->number);
 		return false;
 	case WHATIF_KERNEL:
@@ -205,7 +217,7 @@ int cmd_whatif(int argc, char **argv)
 	int r;
 
 	opts_parse(&parser, argc, argv, OPTS_TABLE, &o);
-	if (verb_open(&o.verb, &query))
+	if (verb_open(&o.verb, &query) || check_rank(&o, query))
 		return CMD_BAD_INPUT;
 	r = trace_open(query, o.categories, error, &trace);
 	if (!r)

@@ -11,6 +11,11 @@ import re
 import sys
 
 
+def known_or_0(value):
+    """AORTA has no null: where the times of copies are unknown, it has 0."""
+    return {k: v or 0.0 for k, v in value.items()} if isinstance(value, dict) else value
+
+
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         rows = {(r["rank"], r["gpuId"], r["step"]): r for r in json.load(file)["rows"]
@@ -29,7 +34,7 @@ def main():
             profile = payload["profile"]
             overlap = profile["overlap"]
             for key in ("per_stream_ms", "overlap_ms", "utilization", "active_segments", "total_ms"):
-                assert overlap[key] == row[key], (key, payload["step"])
+                assert overlap[key] == known_or_0(row[key]), (key, payload["step"])
             assert profile["total_ms"] == row["total_ms"] and profile["ranges"] == profile["markers"] == []
             sums["loss"] += payload["loss"]
             sums["overlap"] += overlap["overlap_ms"].get("compute_comm", 0.0)

@@ -75,6 +75,12 @@ no_control_bytes() { # of a text with several lines
 	apart "$rtl" sumary clean.db
 	[ "$status" -eq 2 ]
 	[ "$err" = "rtl: unknown verb sumary; did you mean summary?" ]
+	apart "$rtl" list
+	[ "$status" -eq 2 ]
+	[ "$err" = "rtl: unknown verb list; did you mean ls?" ]
+	apart "$rtl" ./clean.db
+	[ "$status" -eq 2 ]
+	[ "$err" = "rtl: ./clean.db is a database, not a verb; did you mean rtl summary ./clean.db?" ]
 	for words in "--verson:did you mean --version?" "--hlep:did you mean --help?" "--json:see rtl --help" "-x:see rtl --help"; do
 		apart "$rtl" "${words%%:*}"
 		[ "$status" -eq 2 ]
@@ -157,6 +163,10 @@ no_control_bytes() { # of a text with several lines
 		VALUES (1, 1, 7, 5000000000, 4096, 'async', 'h2d')"
 	"$rtl" summary --json clean.db | jq -e '.reason.all | [.exposed_memcpy_pct, .total_memcpy_pct] == [null, null]'
 	"$rtl" summary --json clean.db | jq -e '.copies[0] | [.total_ns, .avg_ns, .gb_per_s] == [null, null, null]'
+	"$rtl" timeline --json --by kind clean.db | jq -e '[.total, .ranks[0], .rows[0] | .exposed_memcpy_time_ns,
+		.total_memcpy_time_ns, .per_stream_ms.copy, .utilization.copy] + [.kinds[].exposed_memcpy_time_ns] | unique == [null]'
+	[ "$("$rtl" timeline --csv clean.db | python3 -c 'import csv, sys
+print({row[k] for row in csv.DictReader(sys.stdin) for k in ("exposed_memcpy_time_ns", "total_memcpy_time_ns", "copy_ns")})')" = "{''}" ]
 }
 
 @test "a choice that leaves nothing is said, with status 1 and no empty answer" {
@@ -168,10 +178,27 @@ no_control_bytes() { # of a text with several lines
 		apart "$rtl" $words late.db
 		[ "$status" -eq 1 ]
 		one_line "$err"
-		[[ $err == "rtl: n"*" of "* ]]
+		[[ $err == "rtl: n"*" of "* || $err == "rtl: late.db: no rank"* ]]
 		[ -z "$output" ]
 		[ ! -e out ]
 	done
+	# So is a list of which only a part is there.
+	for words in "summary -r 0,9" "timeline -r 9,0" "tree -r 0,9" "collectives -r 0,9 --json" "export --csv out -r 0,9" \
+		"whatif --rank 9:rank" "whatif --host 9:host"; do
+		# shellcheck disable=SC2086 # words
+		apart "$rtl" ${words%:*} late.db
+		[ "$status" -eq 1 ]
+		option=${words#*:}
+		[ "$option" != "$words" ] || option=ranks
+		[ "$err" = "rtl: late.db: no rank 9, it has ranks 0-3; choose from these, or leave out --$option" ]
+		[ -z "$output" ]
+	done
+	apart "$rtl" summary -r 2-5,8 late.db
+	[[ $err == "rtl: late.db: no ranks 4-5,8, it has ranks 0-3; "* ]]
+	cp late.db none.db
+	sqlite3 none.db "UPDATE rtl_process SET rank = NULL"
+	apart "$rtl" timeline -r 0 none.db
+	[ "$err" = "rtl: none.db: no rank 0, its processes have none; leave out --ranks" ]
 	for words in "timeline --ranks 1 --gpus 1" "tree --ranks 1" "collectives --ranks 2" "collectives --operation Reduce" \
 		"export -f --csv out --ranks 1 --gpus 1" "export -f --csv out --from 0" "summary --ranks 2"; do
 		# shellcheck disable=SC2086 # words
@@ -595,4 +622,5 @@ odd() { # odd FIXTURE STATEMENT QUESTION...: of the file so damaged there is an 
 	EOF
 	run -0 --separate-stderr "$rtl" run -q -o ../elsewhere/live.db bash job.sh "$rtl"
 	[ "${stderr_lines[0]}" = "rtl: $work/elsewhere/live.db: the newest database, as no FILE or SESSION is named" ]
+	[ "${stderr_lines[1]}" = "rtl: $work/elsewhere/live.db: nothing was dispatched in it; the newest with dispatches is $work/state/rtl/job-1.db" ]
 }

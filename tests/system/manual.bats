@@ -116,7 +116,7 @@ completed() {
 	while read -r verb title; do
 		ARGP_HELP_FMT=rmargin=5000 "$rtl" "$verb" --help | grep -qE "(^|[ ,])$title( ms| us)?[:,;]" || { echo "$verb: $title"; false; }
 		# This run has no calls of HIP, and no collective that is matched.
-		[[ $verb == collectives || $title == "NOT 0" || $title == LATENCY ]] ||
+		[[ $verb == collectives || $title == "NOT 0" || $title == LAUNCH ]] ||
 			"$rtl" "$verb" --wide t.db $([ "$verb" != diff ] || echo t.db) | grep -F "$title" >shown || { echo "$verb: no $title"; false; }
 	done <<-'END'
 		summary CALLS
@@ -126,7 +126,7 @@ completed() {
 		summary UNTIMED
 		summary SKIPPED
 		summary NOT 0
-		summary LATENCY
+		summary LAUNCH
 		tree SELF
 		tree QUEUE
 		tree WORST

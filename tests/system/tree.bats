@@ -160,7 +160,7 @@ assert sum(n["gpu_ns"] for n in d["nodes"] if n["depth"] == 1) == d["gpu_ns"]'
 	[[ $("$rtl" tree none.db) == *"no kernels: nothing to show times of" ]]
 	fixture plain
 	run -1 "$rtl" tree --ranks 7 plain.db
-	[ "$output" = "rtl: nothing here is of the ranks of --ranks; rtl info lists the ranks that there are" ]
+	[ "$output" = "rtl: plain.db: no rank 7, it has ranks 0-1; choose from these, or leave out --ranks" ]
 	run -2 "$rtl" tree --json --folded plain.db
 	[ "$output" = "rtl: tree: --folded and --json do not go together: give one of them" ]
 	[[ $("$rtl" tree one.db) == *gemm ]]
@@ -188,6 +188,21 @@ assert sum(n["gpu_ns"] for n in d["nodes"] if n["depth"] == 1) == d["gpu_ns"]'
 	equals "$(nodes wide.db gpu_ns processes slowest_rank slowest_gpu_ns)" "1 step|10050000|1000|617|60000
 2 gemm|10050000|1000|617|60000"
 	[ "$(nodes wide.db -- --by rank | wc -l)" -eq 4000 ]
+}
+
+@test "a tree names the rank that is late to collectives, not those that wait in them for it" {
+	python3 "$here/fixture_ranks.py" late "$here/../../collectord/db/schema" late.db
+	equals "$(nodes late.db gpu_ns processes slowest_rank slowest_gpu_ns fastest_gpu_ns)" \
+		"1 ncclAllReduce|6120000|4|||
+2 ncclDevKernel_Generic_1|6120000|4|||
+1 gemm|5880000|4|2|2280000|1200000"
+	# In a range that has both, too: it takes as long on all ranks.
+	sqlite3 late.db "INSERT INTO rocpd_string VALUES (900, 'epoch');
+		INSERT INTO rtl_marker_base SELECT id, 1, NULL, 7, 'push', 900, 0, 9000000000000 FROM rtl_process;
+		UPDATE rtl_dispatch SET marker = 1; UPDATE rtl_call_base SET marker = 1"
+	[ "$(nodes late.db gpu_ns slowest_rank slowest_gpu_ns | sed -n 1p)" = "1 epoch|12000000|2|2280000" ]
+	run -0 "$rtl" tree late.db
+	[[ $output == *" 2: 1.55x "*epoch* && $(grep -c : <<<"${output#*NAME}") -eq 2 ]]
 }
 
 @test "tree sums the names beyond its limit of nodes in one row, and says so" {

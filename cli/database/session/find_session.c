@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/base/array.h"
 #include "cli/base/memory.h"
 #include "cli/collector/ask_all.h"
 #include "cli/database/file.h"
@@ -277,28 +278,44 @@ uint64_t newest_written_ns(const char *path)
 	return wal_ns > own_ns ? wal_ns : own_ns;
 }
 
-struct newest {
+struct dated {
 	char *path;
 	uint64_t written_ns;
+	size_t place; /* as found */
+};
+
+struct found {
+	struct dated *at;
+	size_t count, capacity;
 };
 
 static void consider(void *data, const char *path)
 {
-	struct newest *newest = data;
+	struct found *found = data;
 	uint64_t ns = newest_written_ns(path);
 
-	if (ns <= newest->written_ns || !is_recording(path))
+	if (!ns || !is_recording(path))
 		return;
-	free(newest->path);
-	newest->path = xstrdup(path);
-	newest->written_ns = ns;
+	GROW(found->at, found->count, found->capacity);
+	found->at[found->count] = (struct dated){xstrdup(path), ns, found->count};
+	found->count++;
 }
 
-char *newest_database(void)
+static int compare_dates(const void *a, const void *b)
+{
+	const struct dated *x = a, *y = b;
+
+	if (x->written_ns != y->written_ns)
+		return x->written_ns > y->written_ns ? -1 : 1;
+	return (x->place > y->place) - (x->place < y->place);
+}
+
+char **newest_databases(void)
 {
 	CLEANUP(find_files_free_p) char **stored = find_own_files();
-	struct newest newest = {0};
+	struct found found = {0};
 	glob_t here = {0};
+	char **paths;
 
 	/*
 	 * These come first, so that a file that is also known to a collector has the name that the
@@ -306,10 +323,16 @@ char *newest_database(void)
 	 */
 	if (!glob("*.db", GLOB_NOSORT, NULL, &here))
 		for (size_t i = 0; i < here.gl_pathc; i++)
-			consider(&newest, here.gl_pathv[i]);
+			consider(&found, here.gl_pathv[i]);
 	globfree(&here);
 	for (char **path = stored; path && *path; path++)
-		consider(&newest, *path);
-	ask_own_databases(consider, &newest);
-	return newest.path;
+		consider(&found, *path);
+	ask_own_databases(consider, &found);
+	if (found.count)
+		qsort(found.at, found.count, sizeof(*found.at), compare_dates);
+	paths = xcalloc(found.count + 1, sizeof(*paths));
+	for (size_t i = 0; i < found.count; i++)
+		paths[i] = found.at[i].path;
+	free(found.at);
+	return paths;
 }

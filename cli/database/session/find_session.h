@@ -56,8 +56,8 @@ void find_files_free_p(char ***paths);
 uint64_t newest_written_ns(const char *path);
 
 /*
- * Returns the database that was written last among those in the working folder (*.db), those of
- * this user in the state directories, and those that this user's sessions are writing elsewhere.
- * Allocated; NULL if there is none or memory is short.
+ * Returns the databases in the working folder (*.db), those of this user in the state directories,
+ * and those that this user's sessions are writing elsewhere, what was written last first. One that
+ * was found twice is there twice. The result is like that of find_files().
  */
-char *newest_database(void);
+char **newest_databases(void);

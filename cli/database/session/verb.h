@@ -9,6 +9,7 @@
 #include "cli/database/query.h"
 #include "cli/output/table.h"
 #include "cli/database/session/verdict.h"
+#include "proto/settings/selection.h"
 
 struct verb {
 	const char *name; /* FILE or SESSION; NULL for the newest */
@@ -50,6 +51,11 @@ char *verb_newest(void);
 
 /* Returns CMD_OK; CMD_BAD_INPUT after a line with the reason. */
 int verb_open(const struct verb *verb, struct query **ret);
+/*
+ * For verbs that take ranks: returns CMD_OK if the file has all of @ranks, the value of --@option;
+ * CMD_BAD_INPUT after a line that names those that it has not, and those that it has.
+ */
+int verb_check_ranks(struct query *query, const char *option, const struct choice_list *ranks);
 /*
  * Reports why something failed: @error (may be NULL), otherwise the error of the query, otherwise
  * that memory is short. Returns CMD_BAD_INPUT.

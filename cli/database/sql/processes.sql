@@ -11,6 +11,14 @@ SELECT p.id, p.rank, p.local_rank, p.world_size, p.pid, p.launcher, p.attempt, p
 	(SELECT coalesce(sum(dispatched), 0) FROM rtl_queue q WHERE q.process_id = p.id) AS dispatched
 FROM rtl_process p ORDER BY p.rank IS NULL, p.rank, p.attempt, p.start_ns, p.id;
 
+-- query has_dispatches
+-- Whether anything was dispatched.
+SELECT EXISTS (SELECT 1 FROM rtl_queue WHERE dispatched > 0) OR EXISTS (SELECT 1 FROM rtl_dispatch);
+
+-- query ranks
+-- The ranks that there are.
+SELECT DISTINCT rank FROM rtl_process WHERE rank >= 0 ORDER BY rank;
+
 -- query process_count
 -- How many processes there are.
 SELECT count(*) FROM rtl_process;
@@ -36,11 +44,9 @@ SELECT DISTINCT exit_status FROM rtl_process WHERE exit_status IS NOT NULL ORDER
 SELECT id FROM rtl_process ORDER BY rank IS NULL, rank, attempt, start_ns, id;
 
 -- query trace_processes
--- Processes by id: how they ended, whether their host calls were recorded, what they dispatched, and whether what waits
--- for what was recorded.
+-- Processes by id: how they ended, whether their host calls were recorded, and what they dispatched.
 SELECT p.id, p.rank, p.pid, p.boot_id, p.ended, p.exit_status, coalesce(p.mode IN ('hip', 'all'), 0),
-	(SELECT coalesce(sum(dispatched), 0) FROM rtl_queue q WHERE q.process_id = p.id),
-	coalesce(p.mode IN ('hip', 'all', 'barriers'), 0)
+	(SELECT coalesce(sum(dispatched), 0) FROM rtl_queue q WHERE q.process_id = p.id)
 FROM rtl_process p ORDER BY p.id;
 
 -- query replicas

@@ -33,6 +33,14 @@ WHERE c.api_id IN (SELECT id FROM rocpd_string
 	AND (j.key GLOB 'dep*' OR j.key = 'signal') AND j.value <> '0x0'
 ORDER BY c.id, 3 DESC;
 
+-- query whatif_processes
+-- since 3
+-- Processes of which host calls or barrier packets tell what waits for what: the mode alone does not say that there are
+-- any. Calls are numbered within their process, and one is enough. Of the whole file, also where a part is looked at.
+SELECT p.id FROM rtl_process p WHERE p.mode IN ('hip', 'all', 'barriers') AND EXISTS (
+	SELECT 1 FROM main.rtl_call_base c WHERE c.id >= p.id << 40 AND c.id < (p.id + 1) << 40 AND c.result = 0
+		AND c.api_id IN (SELECT id FROM rocpd_string WHERE string GLOB 'hip*' OR string GLOB 'hsa_*'));
+
 -- query whatif_imported
 -- since 14
 -- Processes that another tool recorded, and which.

@@ -638,16 +638,21 @@ def check_order(rtl, folder):
 
 def check_hints(rtl, folder):
     """Where host calls were recorded the reason names what tells more of them, and where it was recorded what waits
-    for what, it names what predicts the gain."""
-    for mode, has_calls, has_edges in (("full", False, False), ("hip", True, True), ("all", True, True),
-                                       ("barriers", False, True)):
-        for program, spoil, rank in (data_parallel(late(4, 3 * MS)), None, 4), (data_parallel(), slow(5, 1.2), 5):
-            job = Job(8)
+    for what, it names what predicts the gain. The mode alone records nothing of a program without HIP."""
+    jobs = (data_parallel(late(4, 3 * MS)), None, 4), (data_parallel(), slow(5, 1.2), 5)
+    for rank_type, modes in (Rank, ("full", "hip")), (HipRank, ("all", "barriers")):
+        for program, spoil, rank in jobs:
+            job = Job(8, rank_type=rank_type)
             if spoil:
                 spoil(job)
-            hint = ask(rtl, job.run(program), folder, "UPDATE rtl_process SET mode = '%s'" % mode)["hint"]
-            assert hint.endswith("rtl whatif --rank %d what it would gain as the others" % rank) == has_edges, hint
-            assert ("rtl run --mode hip" in hint) == (rank == 4 and not has_calls), (mode, hint)
+            job.run(program)
+            for mode in modes:
+                hint = ask(rtl, job, folder, "UPDATE rtl_process SET mode = '%s'" % mode)["hint"]
+                has_whatif = hint.endswith("rtl whatif --rank %d what it would gain as the others" % rank)
+                assert has_whatif == (rank_type is HipRank), (mode, hint)
+                assert ("rtl run --mode hip" in hint) == (rank == 4 and mode in ("full", "barriers")), (mode, hint)
+        if rank_type is HipRank:
+            subprocess.run([rtl, "whatif", os.path.join(folder, "job.db")], stdout=subprocess.DEVNULL, check=True)
 
 
 def check_alone(rtl, folder):

@@ -197,12 +197,12 @@ unset RTL_TEST_LONG
 await asan
 run_asan
 # The threads of the product are the shim's, beside those of a program, and the store's: without --long what starts
-# neither is left out, and so is what the same threads do in another test. A full disk, lost power and missing memory
+# neither is left out, and so is what the same threads do in another test. Files, quotas, lost power and missing memory
 # are met by the thread that the other tests of the store watch.
 await tsan
 threads='^(capture|shim)\.|^softgpu\.(direct|aql)$'
 threads+='|^unit\.(collectord.*|copies|copy_watch|drain.*|events|exit_status|gate|identity|ipc|losses|markers|store.*|symbols)$'
-alike='^unit\.(identity|store_(cache|disk|index|memory_[0-9]|power))$|^shim\.(other_tool_.*|queues_come_and_go)$'
+alike='^unit\.(collectord_left|identity|store_(cache|disk|files|index|memory_[0-9]|power|quota))$|^shim\.(other_tool_.*|queues_come_and_go)$'
 if [ -n "$long" ]; then
 	threads='^(unit|capture|shim)\.|^softgpu\.(direct|script|topology|aql)$' alike='^$'
 fi

@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 
+#include "proto/base/clock.h"
 #include "proto/names/collectives.h"
 #include "proto/wire/msg.h"
 #include "shim/base/gate.h"
@@ -71,14 +72,16 @@ static void gate_update_rank(const struct process_rank *rank)
 		is_of_comm ? rank->largest.rank : declared->value);
 }
 
-static void run(struct recorder *recorder, enum recorder_define_how how)
+/* With @until_ns 0 it yields only; else the other thread has until then, which may have no
+ * processor. */
+static void run(struct recorder *recorder, enum recorder_define_how how, uint64_t until_ns)
 {
 	static uint32_t defined; /* protected by is_taking */
 	struct process_rank rank;
 	unsigned checks = 0;
 
 	while (atomic_flag_test_and_set_explicit(&is_taking, memory_order_acquire)) {
-		if (checks == PATIENCE_YIELDS)
+		if (checks == PATIENCE_YIELDS && clock_monotonic_ns() >= until_ns)
 			return;
 		wait_between_checks(&checks);
 	}
@@ -92,12 +95,12 @@ static void run(struct recorder *recorder, enum recorder_define_how how)
 
 void rank_changes_run(struct recorder *recorder)
 {
-	run(recorder, RECORDER_DEFINE_WAIT);
+	run(recorder, RECORDER_DEFINE_WAIT, 0);
 }
 
-void rank_changes_end(struct recorder *recorder)
+void rank_changes_end(struct recorder *recorder, uint64_t until_ns)
 {
-	run(recorder, RECORDER_DEFINE_END);
+	run(recorder, RECORDER_DEFINE_END, until_ns);
 }
 
 void rank_changes_forget(void)

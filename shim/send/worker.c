@@ -637,7 +637,7 @@ void worker_settle(void)
 
 	if (!w->is_running)
 		return;
-	rank_changes_end(w->recorder);
+	rank_changes_end(w->recorder, clock_monotonic_ns() + w->setup.exit_ns / 10);
 	recording_end(w->recorder);
 	if (w->setup.is_alone) {
 		settle_alone(w, until_ns);
@@ -682,7 +682,7 @@ bool worker_stop(bool is_quiet)
 		return true;
 	w->is_running = false;
 	w->is_quiet = is_quiet;
-	rank_changes_end(w->recorder);
+	rank_changes_end(w->recorder, clock_monotonic_ns() + w->setup.exit_ns / 10);
 	recording_end(w->recorder);
 	atomic_store_explicit(
 		&w->stop_ns, clock_boottime_ns() + w->setup.exit_ns / 5 * 4, memory_order_release);

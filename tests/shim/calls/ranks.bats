@@ -89,9 +89,19 @@ ranks() { # of each GPU: rank, group as a letter, group_rank
 	[ "$(sql t.db 'SELECT group_concat(n) FROM (SELECT count(*) AS n FROM rocpd_op GROUP BY gpuId)')" = 3,3 ]
 }
 
+has_rank() {
+	[ "$(sql t.db 'SELECT rank FROM rtl_process' 2>/dev/null)" = 1 ]
+}
+
 @test "a process killed after it has set its rank keeps it" {
 	unset SOFTGPU_SCRIPT
 	"$rtl" run -o t.db --device soft -- bash -c '$program 1 2 RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 MASTER_ADDR=h MASTER_PORT=1 & p=$!
-		until [ -e ready.$p ]; do read -rt 0.02 <> <(:); done; kill -9 $p; wait $p' 2>err || true
+		until [ -e ready.$p ]; do read -rt 0.02 <> <(:); done; touch ready; wait $p' 2>err &
+	pids+=($!)
+	wait_until test -e ready
+	# The thread that tells may have no processor yet.
+	wait_until has_rank
+	kill -9 "$(sql t.db 'SELECT pid FROM rtl_process')"
+	wait "${pids[0]}" || true
 	[ "$(sql t.db 'SELECT rank, ended FROM rtl_process')" = "1|killed" ]
 }

@@ -188,6 +188,7 @@ static struct configured started;
 void config_parse(struct config *config, int argc, char **argv)
 {
 	char why[CONFIG_FILE_WHY_BYTES];
+	int r;
 
 	*config = (struct config){.argc = argc,
 		.argv = argv,
@@ -197,9 +198,11 @@ void config_parse(struct config *config, int argc, char **argv)
 		.limits = LIMIT_UNSET_ALL};
 	argp_err_exit_status = 2;
 	configured_done(&started);
-	if (configured_read(options, argc, argv, &started, why) < 0) {
+	r = configured_read(options, argc, argv, &started, why);
+	if (r < 0) {
 		fprintf(stderr, "collectord: %s\n", why);
-		exit(argp_err_exit_status);
+		/* Without memory nothing is wrong with what it was given. */
+		exit(r == -ENOMEM ? 1 : argp_err_exit_status);
 	}
 	(void)configured_parse(&started, &argp, 0, config);
 }

@@ -40,7 +40,8 @@ static bool is_ours(const struct config_setting *setting)
 	       !strcmp(setting->section, "retention");
 }
 
-/* Makes the option a command line word; NULL for a flag that is off. Returns 0 or -EINVAL. */
+/* Makes the option a command line word; NULL for a flag that is off. Returns 0, -EINVAL or -ENOMEM.
+ */
 static int make_word(const struct argp_option *options, const struct config_setting *setting,
 	char **ret, char why[CONFIG_FILE_WHY_BYTES])
 {
@@ -67,7 +68,7 @@ static int make_word(const struct argp_option *options, const struct config_sett
 		return 0;
 	*ret = NULL;
 	snprintf(why, CONFIG_FILE_WHY_BYTES, "out of memory");
-	return -EINVAL;
+	return -ENOMEM;
 }
 
 static bool is_of_job(int argc, char **argv)
@@ -82,6 +83,7 @@ static int add_settings(const struct argp_option *options, struct configured *co
 	char why[CONFIG_FILE_WHY_BYTES])
 {
 	const struct config_file *file = &configured->file;
+	int r;
 
 	for (size_t i = 0; i < file->count; i++) {
 		const struct config_setting *s = file->settings + i;
@@ -89,8 +91,9 @@ static int add_settings(const struct argp_option *options, struct configured *co
 
 		if (!is_ours(s))
 			continue;
-		if (make_word(options, s, &word, why) < 0)
-			return -EINVAL;
+		r = make_word(options, s, &word, why);
+		if (r < 0)
+			return r;
 		if (!word || config_file_is_overridden(file, s))
 			continue;
 		configured->settings[configured->n_settings++] = s;
@@ -104,17 +107,19 @@ int configured_read(const struct argp_option *options, int argc, char **argv,
 {
 	CLEANUP(configured_done) struct configured configured = {0};
 	struct config_file *file = &configured.file;
+	int r = is_of_job(argc, argv) ? 0 : config_file_read(file, why);
 
-	if (!is_of_job(argc, argv) && config_file_read(file, why) < 0)
-		return -EINVAL;
+	if (r < 0)
+		return r;
 	configured.words = calloc((size_t)argc + file->count + 1, sizeof(*configured.words));
 	configured.settings = calloc(file->count + 1, sizeof(*configured.settings));
 	if (!configured.words || !configured.settings) {
 		snprintf(why, CONFIG_FILE_WHY_BYTES, "out of memory");
-		return -EINVAL;
+		return -ENOMEM;
 	}
-	if (add_settings(options, &configured, why) < 0)
-		return -EINVAL;
+	r = add_settings(options, &configured, why);
+	if (r < 0)
+		return r;
 	configured.words[0] = argv[0];
 	memcpy(configured.words + 1 + configured.n_settings, argv + 1,
 		(size_t)(argc - 1) * sizeof(*configured.words));

@@ -19,8 +19,9 @@ struct configured {
 
 /*
  * Reads the files; @options are the collector's own. -EINVAL: "PATH:LINE: why" is in @why, and @ret
- * is empty; also if there is no memory. A collector of one job ignores the files, because its rtl
- * run passes every setting. The words of the command line are those of @argv.
+ * is empty; -ENOMEM or the -errno of a file that cannot be read likewise. A collector of one job
+ * ignores the files, because its rtl run passes every setting. The words of the command line are
+ * those of @argv.
  */
 int configured_read(const struct argp_option *options, int argc, char **argv,
 	struct configured *ret, char why[CONFIG_FILE_WHY_BYTES]);

@@ -193,7 +193,10 @@ static int take_setting(
 		return wrong(why, "the value is missing");
 	if (find(file, at->first, setting))
 		return wrong(why, "this key is given twice");
-	return add(file, setting) ? wrong(why, "out of memory") : 0;
+	if (add(file, setting) == 0)
+		return 0;
+	(void)wrong(why, "out of memory");
+	return -ENOMEM;
 }
 
 static int take_line(struct config_file *file, struct place *at, char *line, char why[WRONG_BYTES])
@@ -210,6 +213,7 @@ int config_file_take(
 	struct place at = {.first = file->count, .setting.path = path};
 	char what[WRONG_BYTES];
 	char *next;
+	int r;
 
 	file->paths[file->files] = path;
 	file->texts[file->files++] = text;
@@ -218,10 +222,11 @@ int config_file_take(
 		if (next)
 			*next++ = '\0';
 		at.setting.line++;
-		if (take_line(file, &at, line, what) == 0)
+		r = take_line(file, &at, line, what);
+		if (r == 0)
 			continue;
 		snprintf(why, CONFIG_FILE_WHY_BYTES, "%s:%u: %s", path, at.setting.line, what);
-		return -EINVAL;
+		return r;
 	}
 	return 0;
 }

@@ -11,9 +11,9 @@ struct merging {
 	const struct tree *from;
 	struct tree *to;
 	uint32_t *into; /* for each node of @from, its node in @to */
-	/* For the current process: GPU time without communication in each node of @to, and which
-	 * nodes it has. */
-	int64_t *work_ns;
+	/* For the current process: GPU time in each node of @to, the same without communication,
+	 * and which nodes it has. */
+	int64_t *gpu_ns, *work_ns;
 	bool *has;
 	uint32_t *touched;
 	/* Nodes of @from, sorted by process. */
@@ -24,6 +24,7 @@ struct merging {
 static void merging_done(struct merging *m)
 {
 	free(m->into);
+	free(m->gpu_ns);
 	free(m->work_ns);
 	free(m->has);
 	free(m->touched);
@@ -90,6 +91,7 @@ static void group_by_process(struct merging *m)
 
 	m->nodes = xcalloc(from->node_count + 1, sizeof(*m->nodes));
 	m->first = xcalloc(n + 2, sizeof(*m->first));
+	m->gpu_ns = xcalloc(m->to->node_count + 1, sizeof(*m->gpu_ns));
 	m->work_ns = xcalloc(m->to->node_count + 1, sizeof(*m->work_ns));
 	m->has = xcalloc(m->to->node_count + 1, sizeof(*m->has));
 	m->touched = xcalloc(m->to->node_count + 1, sizeof(*m->touched));
@@ -99,6 +101,17 @@ static void group_by_process(struct merging *m)
 		m->first[i] += m->first[i - 1];
 	for (uint32_t i = 1; i < from->node_count; i++)
 		m->nodes[m->first[from->nodes[i].process + 1]++] = i;
+}
+
+static void add_extreme(
+	struct tree_extremes *extremes, bool is_first, uint32_t process, int64_t took_ns)
+{
+	if (is_first || took_ns > extremes->slowest_ns) {
+		extremes->slowest = process;
+		extremes->slowest_ns = took_ns;
+	}
+	if (is_first || took_ns < extremes->fastest_ns)
+		extremes->fastest_ns = took_ns;
 }
 
 static void spread_process(struct merging *m, uint32_t process)
@@ -113,21 +126,18 @@ static void spread_process(struct merging *m, uint32_t process)
 			continue;
 		if (!m->has[into]) {
 			m->has[into] = true;
-			m->work_ns[into] = 0;
+			m->gpu_ns[into] = m->work_ns[into] = 0;
 			m->touched[touched++] = into;
 		}
+		m->gpu_ns[into] = wrap_plus(m->gpu_ns[into], node->all.gpu_ns);
 		m->work_ns[into] = wrap_plus(m->work_ns[into], tree_work_ns(&node->all));
 	}
 	for (size_t i = 0; i < touched; i++) {
 		struct tree_node *node = m->to->nodes + m->touched[i];
-		int64_t work_ns = m->work_ns[m->touched[i]];
 
-		if (!node->processes || work_ns > node->slowest_ns) {
-			node->slowest = process;
-			node->slowest_ns = work_ns;
-		}
-		if (!node->processes++ || work_ns < node->fastest_ns)
-			node->fastest_ns = work_ns;
+		add_extreme(&node->gpu, !node->processes, process, m->gpu_ns[m->touched[i]]);
+		add_extreme(&node->work, !node->processes, process, m->work_ns[m->touched[i]]);
+		node->processes++;
 		m->has[m->touched[i]] = false;
 	}
 }

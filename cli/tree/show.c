@@ -9,7 +9,7 @@
 #include "cli/base/color.h"
 #include "proto/base/cleanup.h"
 
-#define ROW_MAX	   36
+#define ROW_MAX	   40
 /* Names are indented by two columns per level, up to this column. */
 #define INDENT_MAX 24
 
@@ -44,6 +44,10 @@ static const struct render_column columns[] = {
 	{"tflops_per_s", "TFLOP/s", RENDER_TENTHS},
 	{"gb_per_s", "GB/s", RENDER_TENTHS},
 	{"peak_pct", "PEAK %", RENDER_TENTHS},
+	{"work_ns", NULL, RENDER_ID},
+	{"slowest_work_rank", NULL, RENDER_ID},
+	{"slowest_work_ns", NULL, RENDER_ID},
+	{"fastest_work_ns", NULL, RENDER_ID},
 	{"name", NULL, RENDER_TEXT},
 	{NULL, "WORST", RENDER_NOTE},
 	{NULL, "NAME", RENDER_TEXT},
@@ -106,8 +110,9 @@ static void fill(const struct tree_view *view, uint32_t at, const char *name,
 	const struct tree_process *processes = view->by_rank->processes;
 	const struct tree_process *own =
 		view->options->is_merged || !at ? NULL : processes + node->process;
-	const struct tree_process *slowest =
-		node->processes && has_work(node) ? processes + node->slowest : NULL;
+	const struct tree_process *slowest = node->processes ? processes + node->gpu.slowest : NULL;
+	const struct tree_process *worst =
+		node->processes && has_work(node) ? processes + node->work.slowest : NULL;
 
 	*ret++ = render_integer(view->tree->place[at]);
 	*ret++ = render_optional(at > 0, view->tree->place[node->parent]);
@@ -131,10 +136,14 @@ static void fill(const struct tree_view *view, uint32_t at, const char *name,
 		render_optional(node->kind >= TREE_RANGE && node->kind <= TREE_CALL, node->host_ns);
 	*ret++ = render_optional(node->processes > 0, node->processes);
 	*ret++ = render_optional(slowest && slowest->has_rank, slowest ? slowest->rank : 0);
-	*ret++ = render_optional(slowest != NULL, node->slowest_ns);
-	*ret++ = render_optional(slowest != NULL, node->fastest_ns);
+	*ret++ = render_optional(slowest != NULL, node->gpu.slowest_ns);
+	*ret++ = render_optional(slowest != NULL, node->gpu.fastest_ns);
 	*ret++ = render_text(node->category);
 	fill_costs(&node->all, &ret);
+	*ret++ = render_integer(tree_work_ns(&node->all));
+	*ret++ = render_optional(worst && worst->has_rank, worst ? worst->rank : 0);
+	*ret++ = render_optional(worst != NULL, node->work.slowest_ns);
+	*ret++ = render_optional(worst != NULL, node->work.fastest_ns);
 	*ret++ = render_text(name);
 }
 
@@ -174,11 +183,12 @@ static bool find_worst(const struct tree_view *view, const struct tree_node *nod
 	double mean_ns = node->processes ? (double)tree_work_ns(&node->all) / node->processes : 0;
 	const struct tree_process *slowest;
 
-	if (node->processes < 2 || mean_ns <= 0 || (double)node->slowest_ns < WORST_RATIO * mean_ns)
+	if (node->processes < 2 || mean_ns <= 0 ||
+		(double)node->work.slowest_ns < WORST_RATIO * mean_ns)
 		return false;
-	slowest = view->by_rank->processes + node->slowest;
+	slowest = view->by_rank->processes + node->work.slowest;
 	snprintf(ret, 32, "%" PRId64 ": %.2fx", slowest->has_rank ? slowest->rank : slowest->id,
-		(double)node->slowest_ns / mean_ns);
+		(double)node->work.slowest_ns / mean_ns);
 	return true;
 }
 

@@ -62,6 +62,12 @@ static inline int64_t tree_work_ns(const struct tree_sums *sums)
 	return (int64_t)((uint64_t)sums->gpu_ns - (uint64_t)sums->communication_ns);
 }
 
+/* Of the processes that have a node: the one with most, and the extremes. */
+struct tree_extremes {
+	uint32_t slowest;
+	int64_t slowest_ns, fastest_ns;
+};
+
 struct tree_node {
 	uint32_t parent;
 	uint8_t kind;
@@ -76,11 +82,11 @@ struct tree_node {
 	struct tree_sums self; /* of the kernels of this node itself */
 	struct tree_sums all;  /* including the nodes below */
 	/*
-	 * In a merged tree: the number of processes that have the node, and the extremes of their
-	 * GPU time without communication.
+	 * In a merged tree: the number of processes that have the node, and what of their GPU time
+	 * is most and least: of all of it, and of tree_work_ns().
 	 */
-	uint32_t processes, slowest;
-	int64_t slowest_ns, fastest_ns;
+	uint32_t processes;
+	struct tree_extremes gpu, work;
 };
 
 struct tree_process {

@@ -66,7 +66,8 @@ static uint32_t find_or_make(
 		.name = name,
 		.depth = (uint16_t)(tree->nodes[parent].depth + 1),
 		.process = tree->nodes[parent].process,
-		.slowest = TREE_NONE,
+		.gpu.slowest = TREE_NONE,
+		.work.slowest = TREE_NONE,
 	};
 	return *at;
 }

@@ -192,7 +192,7 @@ assert sum(n["gpu_ns"] for n in d["nodes"] if n["depth"] == 1) == d["gpu_ns"]'
 
 @test "a tree names the rank that is late to collectives, not those that wait in them for it" {
 	python3 "$here/fixture_ranks.py" late "$here/../../collectord/db/schema" late.db
-	equals "$(nodes late.db gpu_ns processes slowest_rank slowest_gpu_ns fastest_gpu_ns)" \
+	equals "$(nodes late.db gpu_ns processes slowest_work_rank slowest_work_ns fastest_work_ns)" \
 		"1 ncclAllReduce|6120000|4|||
 2 ncclDevKernel_Generic_1|6120000|4|||
 1 gemm|5880000|4|2|2280000|1200000"
@@ -200,7 +200,7 @@ assert sum(n["gpu_ns"] for n in d["nodes"] if n["depth"] == 1) == d["gpu_ns"]'
 	sqlite3 late.db "INSERT INTO rocpd_string VALUES (900, 'epoch');
 		INSERT INTO rtl_marker_base SELECT id, 1, NULL, 7, 'push', 900, 0, 9000000000000 FROM rtl_process;
 		UPDATE rtl_dispatch SET marker = 1; UPDATE rtl_call_base SET marker = 1"
-	[ "$(nodes late.db gpu_ns slowest_rank slowest_gpu_ns | sed -n 1p)" = "1 epoch|12000000|2|2280000" ]
+	[ "$(nodes late.db gpu_ns work_ns slowest_work_rank slowest_work_ns | sed -n 1p)" = "1 epoch|12000000|5880000|2|2280000" ]
 	run -0 "$rtl" tree late.db
 	[[ $output == *" 2: 1.55x "*epoch* && $(grep -c : <<<"${output#*NAME}") -eq 2 ]]
 }

@@ -294,7 +294,7 @@ static void tell(const struct export_cmd *o)
 static bool check_choice(const struct export_source *source)
 {
 	const struct choice_list *gpus = &source->options->gpus;
-	bool has_gpu = !gpus->count;
+	bool has_process = !source->options->ranks.count, has_gpu = !gpus->count;
 	int64_t took_ns = wrap_minus(source->end_ns, source->start_ns);
 
 	if (source->options->has_from && took_ns >= 0 && source->options->from_ns > took_ns) {
@@ -302,11 +302,15 @@ static bool check_choice(const struct export_source *source)
 			(double)took_ns / 1e9);
 		return false;
 	}
+	for (size_t i = 0; i < source->process_count; i++)
+		has_process |= export_has_process(source, source->processes + i);
 	for (size_t i = 0; i < source->gpu_count; i++)
 		has_gpu |= export_has_gpu(source, true, source->gpus[i].id);
-	if (!has_gpu)
-		say("nothing here is of the GPUs of --gpus; rtl info lists those that there are");
-	return has_gpu;
+	if (has_process && has_gpu)
+		return true;
+	say("nothing here is of the %s of --%s; rtl info lists those that there are",
+		has_process ? "GPUs" : "ranks", has_process ? "gpus" : "ranks");
+	return false;
 }
 
 /* Returns 0, or an exit status after printing the reason. */
@@ -318,7 +322,8 @@ static int open_input(struct export_cmd *o, const char *name)
 	if (verb_open(&o->verb, &input->query))
 		return CMD_BAD_INPUT;
 	o->input_count++;
-	if (verb_check_ranks(input->query, "ranks", &o->what.ranks))
+	/* Jobs that are compared may have different ranks. */
+	if (o->name_count <= 1 && verb_check_ranks(input->query, "ranks", &o->what.ranks))
 		return CMD_BAD_INPUT;
 	for (size_t i = 0; i < o->count; i++)
 		if (check_output(o->writers + i, o->is_forced, input->query))

@@ -39,8 +39,8 @@ static void put_tracelens(json_t *to, const struct breakdown_row *row, bool lack
 	json_object_set_new(to, "total_time_ns", ns(row->wall_ns));
 	json_object_set_new(to, "computation_time_ns", ns(row->stream_ns[BREAKDOWN_COMPUTE]));
 	json_object_set_new(to, "exposed_comm_time_ns", ns(row->exposed_communication_ns));
-	json_object_set_new(to, "exposed_memcpy_time_ns",
-		ns_unless(lacks_copies, row->exposed_copy_ns));
+	json_object_set_new(
+		to, "exposed_memcpy_time_ns", ns_unless(lacks_copies, row->exposed_copy_ns));
 	json_object_set_new(to, "idle_time_ns", ns(breakdown_idle_ns(row)));
 	json_object_set_new(to, "micro_idle_time_ns", ns(row->micro_idle_ns));
 	json_object_set_new(to, "macro_idle_time_ns", ns(row->macro_idle_ns));
@@ -64,8 +64,8 @@ void timeline_put_aorta(json_t *to, const struct breakdown_row *row, bool lacks_
 
 		json_object_set_new(
 			streams, name, is_unknown ? json_null() : ms(row->stream_ns[i]));
-		json_object_set_new(utilization, name,
-			ratio(row->stream_ns[i], is_unknown ? 0 : row->wall_ns));
+		json_object_set_new(
+			utilization, name, ratio(row->stream_ns[i], is_unknown ? 0 : row->wall_ns));
 	}
 	json_object_set_new(overlap, "compute_allreduce", ms(row->with_allreduce_ns));
 	json_object_set_new(overlap, "compute_reducescatter", ms(row->with_reducescatter_ns));
@@ -253,8 +253,7 @@ void timeline_show_json(
 			if (timeline_shows(options, lane->process->at + n))
 				put_row(timeline, lane, n, options, &at, &is_first, to);
 		if (timeline_shows_outside(options, lane))
-			put_row(timeline, lane, lane->process->count, options, &at,
-				&is_first, to);
+			put_row(timeline, lane, lane->process->count, options, &at, &is_first, to);
 	}
 	fputs(is_first ? "]\n}\n" : "\n  ]\n}\n", to);
 }

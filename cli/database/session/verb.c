@@ -11,10 +11,10 @@
 #include "cli/base/message.h"
 #include "proto/base/cleanup.h"
 
-/* So many databases before an empty one are looked at for one that is not. */
+/* At most this many older databases are searched for one that is not empty. */
 #define BEFORE_EMPTY 16
 /* A line names at most so many ranges of ranks. */
-#define RANGES_SAID 8
+#define RANGES_SAID  8
 
 void verb_take_format(enum render_format *format, enum render_format wanted)
 {
@@ -61,24 +61,30 @@ char *verb_newest(void)
 	return paths ? xstrdup(paths[0]) : NULL;
 }
 
-/* Of a file that cannot be read it is not known. */
-static bool is_empty(struct query *query)
+/* Returns whether @query can be asked, and then whether anything was dispatched in *@ret. */
+static bool read_dispatches(struct query *query, bool *ret)
 {
-	int64_t has_dispatches = 1;
+	int64_t has_dispatches = 0;
 
-	return !query_number(query, "has_dispatches", 0, &has_dispatches) && !has_dispatches;
+	if (query_number(query, "has_dispatches", 0, &has_dispatches))
+		return false;
+	*ret = has_dispatches;
+	return true;
 }
 
 /* If the newest of @paths, @query, is empty, names the one that may have been meant. */
 static void tell_empty(struct query *query, char *const *paths)
 {
-	if (!is_empty(query))
+	bool has_dispatches;
+
+	if (!read_dispatches(query, &has_dispatches) || has_dispatches)
 		return;
 	for (size_t i = 1; paths[i] && i <= BEFORE_EMPTY; i++) {
 		CLEANUP(query_free_p) struct query *other = NULL;
 		char error[QUERY_ERROR_BYTES];
 
-		if (query_open(paths[i], error, &other) || is_empty(other))
+		if (query_open(paths[i], error, &other) ||
+			!read_dispatches(other, &has_dispatches) || !has_dispatches)
 			continue;
 		say("%s: nothing was dispatched in it; the newest with dispatches is %s", paths[0],
 			paths[i]);

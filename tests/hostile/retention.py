@@ -384,7 +384,7 @@ def others_fill(service, small, disk, process):
     line, = [s[0] for s in ask(service, "SELECT completeness FROM session WHERE job = 'goes on'")]
     if not sum(before) > sum(after) > 0 or " complete: %d " % kernels not in line:
         fail("for a session that stores went %d of %d; %s" % (sum(before) - sum(after), sum(before), line))
-    # More has to stay than before: what all of them and the rest of the disk lack leaves room for the new session's file.
+    # All of them and the free space together are 4 MiB too little; of the free space a new session's file needs one.
     path = leave_free(disk, 64 + 16 - closed_mib(small) - 4)
     process = start(service, "--keep-free", "64", "--quota-disk", "0")
     shim = service.spawn(SINGLE, "waits", "--polite")

@@ -6,8 +6,8 @@ Ranks that only send (feeders.c) to a real collector under callgrind, at two siz
 a life, a session or a rank is in neither. A rank is what as many rows of more of them cost more: its
 Hello, 100 names and 400 shapes that are defined and stored, its end. Its monotonic clock stands still (still_clock.c), so that
 it commits by rows, as it does at speed: else the figure would be of how busy the machine is.
-Baseline, which no limit is set by and --quick leaves out: SQLite alone with the same rows, by a virtual table
-(insert_floor.c).
+Baseline: SQLite alone with the same rows, by a virtual table (insert_floor.c). No limit depends on it, so
+--quick leaves it out.
 """
 import functools
 import re

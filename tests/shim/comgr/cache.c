@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * libamd_comgr.so.2 of the tests: the distribution's compiler library, which remembers on disk what it has made.
+ * libamd_comgr.so.2 of the tests: the distribution's compiler library, which remembers on disk what
+ * it has made.
  *
- * Each process that uses HIP 5.2 has its runtime compile the kernels that copy and fill memory, which takes
- * most of the processor time of a short test. Later versions of the library remember by themselves
- * (AMD_COMGR_CACHE); this one calls the distribution's for each action that it has not seen, writes what
- * came of it to a file that is named after all that went in, and hands that out the next time. All other
- * functions are the distribution's own. HIP opens the library by name: the tests' programs look for it here
- * first (CMakeLists.txt).
+ * Each process that uses HIP 5.2 has its runtime compile the kernels that copy and fill memory,
+ * which takes most of the processor time of a short test. Later versions of the library remember by
+ * themselves (AMD_COMGR_CACHE); this one calls the distribution's for each action that it has not
+ * seen, writes what came of it to a file that is named after all that went in, and hands that out
+ * the next time. All other functions are the distribution's own. HIP opens the library by name: the
+ * tests' programs look for it here first (CMakeLists.txt).
  */
 #include <amd_comgr.h>
 #include <dlfcn.h>
@@ -25,9 +26,10 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /* Each function that is not below jumps to the distribution's. */
-#define FORWARD(name) \
-	__attribute__((used, visibility("hidden"))) void *real_##name; \
-	__asm__(".text\n.globl " #name "\n.type " #name ", @function\n" #name ":\n\tjmp *real_" #name "(%rip)\n");
+#define FORWARD(name)                                                                              \
+	__attribute__((used, visibility("hidden"))) void *real_##name;                             \
+	__asm__(".text\n.globl " #name "\n.type " #name ", @function\n" #name                      \
+		":\n\tjmp *real_" #name "(%rip)\n");
 COMGR_NAMES(FORWARD)
 
 static amd_comgr_status_t (*real_action)(amd_comgr_action_kind_t kind, amd_comgr_action_info_t info,
@@ -47,7 +49,8 @@ __attribute__((constructor)) static void find_real(void)
 	*(void **)&real_action = dlsym(real, "amd_comgr_do_action");
 }
 
-/* A hash of all that an action depends on: 128 bits, of eight bytes a step, as some of it is megabytes. */
+/* A hash of all that an action depends on: 128 bits, of eight bytes a step, as some of it is
+ * megabytes. */
 struct key {
 	uint64_t low, high;
 };
@@ -79,7 +82,8 @@ struct datum {
 	size_t size;
 };
 
-static bool read_datum(amd_comgr_data_set_t set, amd_comgr_data_kind_t kind, size_t index, struct datum *datum)
+static bool read_datum(
+	amd_comgr_data_set_t set, amd_comgr_data_kind_t kind, size_t index, struct datum *datum)
 {
 	amd_comgr_data_t data;
 	size_t name_size = 0;
@@ -87,11 +91,13 @@ static bool read_datum(amd_comgr_data_set_t set, amd_comgr_data_kind_t kind, siz
 	memset(datum, 0, sizeof(*datum));
 	if (amd_comgr_action_data_get_data(set, kind, index, &data))
 		return false;
-	if (!amd_comgr_get_data_name(data, &name_size, NULL) && !amd_comgr_get_data(data, &datum->size, NULL)) {
+	if (!amd_comgr_get_data_name(data, &name_size, NULL) &&
+		!amd_comgr_get_data(data, &datum->size, NULL)) {
 		datum->name = calloc(1, name_size + 1);
 		datum->bytes = malloc(datum->size + 1);
 	}
-	if (!datum->name || !datum->bytes || amd_comgr_get_data_name(data, &name_size, datum->name) ||
+	if (!datum->name || !datum->bytes ||
+		amd_comgr_get_data_name(data, &name_size, datum->name) ||
 		amd_comgr_get_data(data, &datum->size, datum->bytes)) {
 		free(datum->name);
 		free(datum->bytes);
@@ -102,7 +108,8 @@ static bool read_datum(amd_comgr_data_set_t set, amd_comgr_data_kind_t kind, siz
 }
 
 /* take(KIND, DATUM, ARG) of all that is in @set. */
-static bool each_datum(amd_comgr_data_set_t set, bool (*take)(int kind, const struct datum *datum, void *arg), void *arg)
+static bool each_datum(amd_comgr_data_set_t set,
+	bool (*take)(int kind, const struct datum *datum, void *arg), void *arg)
 {
 	for (int kind = AMD_COMGR_DATA_KIND_UNDEF + 1; kind <= AMD_COMGR_DATA_KIND_LAST; kind++) {
 		size_t count = 0;
@@ -140,13 +147,20 @@ static bool mix_datum(int kind, const struct datum *datum, void *arg)
 	return true;
 }
 
-static bool make_key(amd_comgr_action_kind_t kind, amd_comgr_action_info_t info, amd_comgr_data_set_t input, struct key *key)
+static bool make_key(amd_comgr_action_kind_t kind, amd_comgr_action_info_t info,
+	amd_comgr_data_set_t input, struct key *key)
 {
 	amd_comgr_language_t language = AMD_COMGR_LANGUAGE_NONE;
+	size_t size = 4096, count = 0;
+	struct stat real;
 	char text[4096];
-	size_t size = sizeof(text), count = 0;
 
 	*key = (struct key){UINT64_C(0xcbf29ce484222325), UINT64_C(0x9e3779b97f4a7c15)};
+	/* Another version of the library makes something else. */
+	if (stat(COMGR_REAL, &real))
+		return false;
+	mix(key, &real.st_size, sizeof(real.st_size));
+	mix(key, &real.st_mtim, sizeof(real.st_mtim));
 	mix(key, &kind, sizeof(kind));
 	amd_comgr_action_info_get_language(info, &language);
 	mix(key, &language, sizeof(language));
@@ -158,7 +172,8 @@ static bool make_key(amd_comgr_action_kind_t kind, amd_comgr_action_info_t info,
 		return false;
 	for (size_t i = 0; i < count; i++) {
 		size = sizeof(text);
-		if (amd_comgr_action_info_get_option_list_item(info, i, &size, NULL) || size > sizeof(text) ||
+		if (amd_comgr_action_info_get_option_list_item(info, i, &size, NULL) ||
+			size > sizeof(text) ||
 			amd_comgr_action_info_get_option_list_item(info, i, &size, text))
 			return false;
 		mix_text(key, text);
@@ -166,7 +181,7 @@ static bool make_key(amd_comgr_action_kind_t kind, amd_comgr_action_info_t info,
 	return each_datum(input, mix_datum, key);
 }
 
-/* A file is a row of {kind, size of the name with its 0, size of the bytes}, name, bytes. */
+/* A file is data, each a header, its name and its bytes, and then a header of kind UNDEF. */
 struct header {
 	int32_t kind;
 	uint32_t name_size;
@@ -177,26 +192,35 @@ static bool write_datum(int kind, const struct datum *datum, void *arg)
 {
 	struct header header = {kind, (uint32_t)strlen(datum->name) + 1, datum->size};
 
-	return fwrite(&header, sizeof(header), 1, arg) == 1 && fwrite(datum->name, header.name_size, 1, arg) == 1 &&
-		(!datum->size || fwrite(datum->bytes, datum->size, 1, arg) == 1);
+	return fwrite(&header, sizeof(header), 1, arg) == 1 &&
+	       fwrite(datum->name, header.name_size, 1, arg) == 1 &&
+	       (!datum->size || fwrite(datum->bytes, datum->size, 1, arg) == 1);
 }
 
 static void remember(const char *path, amd_comgr_data_set_t result)
 {
-	char unfinished[4200];
+	const struct header end = {.kind = AMD_COMGR_DATA_KIND_UNDEF};
+	char unfinished[] = COMGR_CACHE "/unfinished.XXXXXX";
 	bool is_written;
 	FILE *file;
+	int fd;
 
 	mkdir(COMGR_CACHE, 0755);
-	snprintf(unfinished, sizeof(unfinished), "%s.%d", path, (int)getpid());
-	if (!(file = fopen(unfinished, "we")))
+	fd = mkostemp(unfinished, O_CLOEXEC);
+	if (fd < 0)
 		return;
-	is_written = each_datum(result, write_datum, file);
+	file = fdopen(fd, "w");
+	if (!file) {
+		close(fd);
+		return;
+	}
+	is_written =
+		each_datum(result, write_datum, file) && fwrite(&end, sizeof(end), 1, file) == 1;
 	if (fclose(file) || !is_written || rename(unfinished, path))
 		unlink(unfinished);
 }
 
-static bool add_datum(FILE *file, const struct header *header, amd_comgr_data_set_t result)
+static bool add_datum(FILE *file, const struct header *header, amd_comgr_data_set_t into)
 {
 	char *name = malloc(header->name_size), *bytes = malloc(header->size + 1);
 	amd_comgr_data_t data;
@@ -208,7 +232,8 @@ static bool add_datum(FILE *file, const struct header *header, amd_comgr_data_se
 		/* A log may be empty, but nothing can be set to be: then it is an empty line. */
 		bytes[header->size] = '\n';
 		is_added = !amd_comgr_set_data(data, header->size + !header->size, bytes) &&
-			!amd_comgr_set_data_name(data, name) && !amd_comgr_data_set_add(result, data);
+			   !amd_comgr_set_data_name(data, name) &&
+			   !amd_comgr_data_set_add(into, data);
 		amd_comgr_release_data(data);
 	}
 	free(name);
@@ -216,22 +241,39 @@ static bool add_datum(FILE *file, const struct header *header, amd_comgr_data_se
 	return is_added;
 }
 
-static bool recall(const char *path, amd_comgr_data_set_t result)
+/* Adds what @path holds to @into. Returns false if it is not there, or not whole. */
+static bool recall(const char *path, amd_comgr_data_set_t into)
 {
 	struct header header;
-	bool is_whole = true;
+	bool is_whole = false;
 	FILE *file = fopen(path, "re");
 
 	if (!file)
 		return false;
-	while (is_whole && fread(&header, sizeof(header), 1, file) == 1)
-		is_whole = add_datum(file, &header, result);
+	while (fread(&header, sizeof(header), 1, file) == 1) {
+		is_whole = header.kind == AMD_COMGR_DATA_KIND_UNDEF;
+		if (is_whole || !add_datum(file, &header, into))
+			break;
+	}
 	fclose(file);
 	return is_whole;
 }
 
-EXPORT amd_comgr_status_t amd_comgr_do_action(amd_comgr_action_kind_t kind, amd_comgr_action_info_t info,
-	amd_comgr_data_set_t input, amd_comgr_data_set_t result)
+/* A file that is not whole adds nothing to the caller's set. */
+static bool is_whole(const char *path)
+{
+	amd_comgr_data_set_t set;
+	bool is;
+
+	if (amd_comgr_create_data_set(&set))
+		return false;
+	is = recall(path, set);
+	amd_comgr_destroy_data_set(set);
+	return is;
+}
+
+EXPORT amd_comgr_status_t amd_comgr_do_action(amd_comgr_action_kind_t kind,
+	amd_comgr_action_info_t info, amd_comgr_data_set_t input, amd_comgr_data_set_t result)
 {
 	amd_comgr_status_t status;
 	char path[4096];
@@ -239,8 +281,9 @@ EXPORT amd_comgr_status_t amd_comgr_do_action(amd_comgr_action_kind_t kind, amd_
 
 	if (!make_key(kind, info, input, &key))
 		return real_action(kind, info, input, result);
-	snprintf(path, sizeof(path), "%s/%016" PRIx64 "%016" PRIx64, COMGR_CACHE, key.low, key.high);
-	if (recall(path, result))
+	snprintf(
+		path, sizeof(path), "%s/%016" PRIx64 "%016" PRIx64, COMGR_CACHE, key.low, key.high);
+	if (is_whole(path) && recall(path, result))
 		return AMD_COMGR_STATUS_SUCCESS;
 	status = real_action(kind, info, input, result);
 	if (!status)

@@ -7,8 +7,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "proto/base/clock.h"
 #include "proto/names/collectives.h"
 #include "shim/base/process/process_rank.h"
+#include "shim/record/rank_changes.h"
+#include "shim/record/recorder.h"
 #include "tests/lib/test.h"
 
 static int begin(void **state)
@@ -46,6 +49,84 @@ CASE(a_rank_that_is_set_later_is_found)
 	assert_string_equal(rank.declared.launcher, "pytorch");
 	assert_string_equal(rank.declared.job, "h.1");
 	assert_false(process_rank_take(&rank));
+}
+
+/* How often the thread has given up its processor to sleep. */
+static unsigned long sleeps_of(pid_t tid)
+{
+	unsigned long sleeps = 0;
+	char line[256];
+	FILE *file;
+
+	snprintf(line, sizeof(line), "/proc/self/task/%d/status", (int)tid);
+	file = fopen(line, "r");
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file))
+		(void)sscanf(line, "voluntary_ctxt_switches: %lu", &sleeps);
+	fclose(file);
+	return sleeps;
+}
+
+#define SLEEPS 8 /* a thread that is about to do something sleeps less often */
+
+struct held {
+	struct recorder recorder;
+	pid_t main;
+	_Atomic pid_t recording;
+	_Atomic bool has_ended;
+};
+
+static void *record_change(void *arg)
+{
+	struct held *held = arg;
+
+	atomic_store(&held->recording, gettid());
+	rank_changes_run(&held->recorder);
+	return NULL;
+}
+
+static void *let_go(void *arg)
+{
+	struct held *held = arg;
+	unsigned long sleeps = sleeps_of(held->main);
+
+	while (!atomic_load(&held->has_ended) && sleeps_of(held->main) < sleeps + SLEEPS)
+		usleep(100);
+	atomic_store(&held->recorder.define_lock, 0);
+	return NULL;
+}
+
+CASE(the_end_of_a_process_waits_for_the_thread_that_records_a_rank)
+{
+	struct recorder_identity identity = {.pid = getpid(), .start_time = 1};
+	struct held held = {.main = gettid()};
+	pthread_t recording, letting_go;
+	size_t one, both;
+	pid_t tid;
+
+	assert_int_equal(recorder_create(&identity, &held.recorder), 0);
+	set_all("1");
+	process_rank_look_again();
+	rank_changes_run(&held.recorder);
+	(void)recorder_defines_from(&held.recorder, 0, &one);
+	assert_true(one > 0);
+	/* That thread has the next change and no processor, ... */
+	atomic_store(&held.recorder.define_lock, 1);
+	set_all("2");
+	process_rank_look_again();
+	assert_int_equal(pthread_create(&recording, NULL, record_change, &held), 0);
+	while (!(tid = atomic_load(&held.recording)) || sleeps_of(tid) < SLEEPS)
+		usleep(100);
+	/* ... and comes back to it when this one has waited for a while. */
+	set_all("3");
+	process_rank_look_again();
+	assert_int_equal(pthread_create(&letting_go, NULL, let_go, &held), 0);
+	rank_changes_end(&held.recorder, clock_monotonic_ns() + 300000000000u);
+	(void)recorder_defines_from(&held.recorder, 0, &both);
+	atomic_store(&held.has_ended, true);
+	pthread_join(letting_go, NULL);
+	pthread_join(recording, NULL);
+	assert_int_equal(both, 3 * one);
 }
 
 CASE(a_settled_rank_is_read_again_only_for_a_communicator)

@@ -74,13 +74,13 @@ static int put_end(struct store_database *database, struct store_process *p, enu
 		r = feed_flush(writer->feed);
 	if (r == 0)
 		r = process_save(p->process, writer, true);
+	/* What was read last may have told its rank. Ranks are found among processes that have not
+	 * ended, and those that lived with them: this may be the last one. */
+	if (r == 0)
+		r = session_row_find_ranks(p->session, writer);
 	if (r == 0)
 		r = process_put_end(writer, p->process->id, ended_name[how], exit_status,
 			p->process->is_drained);
-	/* Its last frames may have told its rank, and a process that comes later must not compete
-	 * with it. */
-	if (r == 0)
-		r = session_row_find_ranks(p->session, writer);
 	return r;
 }
 

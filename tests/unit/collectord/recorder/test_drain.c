@@ -159,6 +159,35 @@ STORE_CASE(metrics_and_names_are_kept)
 	assert_int_equal(markers(h, "kind = 'mark'"), 2);
 }
 
+/* No connection brought it, and no process of the session lives that it could be compared with. */
+STORE_CASE(a_rank_that_only_the_recorder_has_is_the_rank)
+{
+	struct hand_recorder *r = hand_recorder_new(1);
+	Rtl__RankDef rank = RTL__RANK_DEF__INIT, *list[] = {&rank};
+	Rtl__Defines defines = RTL__DEFINES__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+	struct frames f = {0};
+	uint8_t *bytes;
+	size_t count;
+
+	rank.has_rank = rank.has_world_size = true;
+	rank.rank = 5;
+	rank.world_size = 8;
+	defines.ranks = list;
+	defines.n_ranks = 1;
+	frame.body_case = RTL__FRAME__BODY_DEFINES;
+	frame.defines = &defines;
+	frames_add(&f, &frame);
+	bytes = frames_take(&f, &count);
+	assert_true(count <= sizeof(r->define) - r->header.define_bytes);
+	memcpy(r->define + r->header.define_bytes, bytes, count);
+	r->header.define_bytes += count;
+	free(bytes);
+	harness_open(h);
+	end_with(h, r, STORE_ENDED_KILLED);
+	assert_text(h->path, "SELECT rank || ' of ' || world_size FROM rtl_process", "5 of 8");
+}
+
 STORE_CASE(a_slot_row_equals_a_frame_row)
 {
 	struct hand_recorder *r = hand_recorder_new(1);

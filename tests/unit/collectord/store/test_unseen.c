@@ -104,7 +104,7 @@ HAND_CASE(a_rank_that_is_missing_after_such_a_time_is_told)
 	rounds_until_open(hand, t.session);
 	open_process(hand, &t, 10);
 	assert_int_equal(database_exec(t.session->database->writer->db,
-				 "UPDATE rtl_process SET rank = 0, world_size = 2"),
+				 "UPDATE rtl_process SET told_rank = 0, told_world_size = 2"),
 		0);
 	end_process(hand, &t);
 	close_it(hand, &t, true);

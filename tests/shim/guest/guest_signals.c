@@ -142,7 +142,7 @@ static bool runtime_blocks(void *argument)
 
 	if (!taker_find(signal, false, &taker))
 		return true;
-	/* The mask that it will have is not known yet, nor whose it is: only its name tells. */
+	/* A thread that is being made has neither its own mask nor its own name yet. */
 	if (!is_being_made(&taker))
 		syscall(SYS_tgkill, getpid(), taker.id, signal);
 	return false;

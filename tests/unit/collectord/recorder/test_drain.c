@@ -163,9 +163,7 @@ STORE_CASE(metrics_and_names_are_kept)
 STORE_CASE(a_rank_that_only_the_recorder_has_is_the_rank)
 {
 	struct hand_recorder *r = hand_recorder_new(1);
-	Rtl__RankDef rank = RTL__RANK_DEF__INIT, *list[] = {&rank};
-	Rtl__Defines defines = RTL__DEFINES__INIT;
-	Rtl__Frame frame = RTL__FRAME__INIT;
+	Rtl__RankDef rank = RTL__RANK_DEF__INIT;
 	struct frames f = {0};
 	uint8_t *bytes;
 	size_t count;
@@ -173,11 +171,7 @@ STORE_CASE(a_rank_that_only_the_recorder_has_is_the_rank)
 	rank.has_rank = rank.has_world_size = true;
 	rank.rank = 5;
 	rank.world_size = 8;
-	defines.ranks = list;
-	defines.n_ranks = 1;
-	frame.body_case = RTL__FRAME__BODY_DEFINES;
-	frame.defines = &defines;
-	frames_add(&f, &frame);
+	frames_add_rank(&f, &rank);
 	bytes = frames_take(&f, &count);
 	assert_true(count <= sizeof(r->define) - r->header.define_bytes);
 	memcpy(r->define + r->header.define_bytes, bytes, count);

@@ -289,3 +289,15 @@ void peer_add_bye(struct frames *frames)
 	frame.bye = &bye;
 	frames_add(frames, &frame);
 }
+
+void frames_add_rank(struct frames *frames, Rtl__RankDef *rank)
+{
+	Rtl__Defines defines = RTL__DEFINES__INIT;
+	Rtl__Frame frame = RTL__FRAME__INIT;
+
+	defines.ranks = &rank;
+	defines.n_ranks = 1;
+	frame.body_case = RTL__FRAME__BODY_DEFINES;
+	frame.defines = &defines;
+	frames_add(frames, &frame);
+}

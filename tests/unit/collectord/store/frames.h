@@ -22,6 +22,8 @@ struct frames {
 
 /* Appends one frame. */
 void frames_add(struct frames *frames, const Rtl__Frame *frame);
+/* A frame that defines the process's rank. */
+void frames_add_rank(struct frames *frames, Rtl__RankDef *rank);
 /* Empties it; the caller frees what it returns. */
 uint8_t *frames_take(struct frames *frames, size_t *ret_count);
 

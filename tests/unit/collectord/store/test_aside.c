@@ -366,9 +366,7 @@ STORE_CASE(so_many_go_aside_and_no_more)
 /* It is said once a connection: no other frame brings it again. */
 STORE_CASE(a_rank_that_was_said_late_goes_with_its_process)
 {
-	Rtl__RankDef rank = RTL__RANK_DEF__INIT, *list[] = {&rank};
-	Rtl__Defines defines = RTL__DEFINES__INIT;
-	Rtl__Frame frame = RTL__FRAME__INIT;
+	Rtl__RankDef rank = RTL__RANK_DEF__INIT;
 	struct frames f = {0};
 
 	rank.has_rank = rank.has_comm = rank.has_comm_rank = rank.has_comm_size = true;
@@ -376,12 +374,8 @@ STORE_CASE(a_rank_that_was_said_late_goes_with_its_process)
 	rank.comm = 77;
 	rank.comm_rank = 3;
 	rank.comm_size = 8;
-	defines.ranks = list;
-	defines.n_ranks = 1;
-	frame.body_case = RTL__FRAME__BODY_DEFINES;
-	frame.defines = &defines;
 	harness_open(h);
-	frames_add(&f, &frame);
+	frames_add_rank(&f, &rank);
 	harness_send(h, &f);
 	send(h, 1);
 	harness_wait_commit(h, 1);

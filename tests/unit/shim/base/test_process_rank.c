@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +68,8 @@ static unsigned long sleeps_of(pid_t tid)
 	return sleeps;
 }
 
-#define SLEEPS 8 /* a thread that is about to do something sleeps less often */
+#define SLEEPS	    8 /* a thread that is about to do something sleeps less often */
+#define DEADLINE_NS 300000000000ull
 
 struct held {
 	struct recorder recorder;
@@ -89,9 +91,11 @@ static void *let_go(void *arg)
 {
 	struct held *held = arg;
 	unsigned long sleeps = sleeps_of(held->main);
+	uint64_t until_ns = clock_monotonic_ns() + DEADLINE_NS / 2;
 
-	while (!atomic_load(&held->has_ended) && sleeps_of(held->main) < sleeps + SLEEPS)
-		usleep(100);
+	while (!atomic_load(&held->has_ended) && clock_monotonic_ns() < until_ns &&
+		sleeps_of(held->main) < sleeps + SLEEPS)
+		sched_yield();
 	atomic_store(&held->recorder.define_lock, 0);
 	return NULL;
 }
@@ -101,6 +105,7 @@ CASE(the_end_of_a_process_waits_for_the_thread_that_records_a_rank)
 	struct recorder_identity identity = {.pid = getpid(), .start_time = 1};
 	struct held held = {.main = gettid()};
 	pthread_t recording, letting_go;
+	uint64_t until_ns;
 	size_t one, both;
 	pid_t tid;
 
@@ -115,13 +120,16 @@ CASE(the_end_of_a_process_waits_for_the_thread_that_records_a_rank)
 	set_all("2");
 	process_rank_look_again();
 	assert_int_equal(pthread_create(&recording, NULL, record_change, &held), 0);
-	while (!(tid = atomic_load(&held.recording)) || sleeps_of(tid) < SLEEPS)
-		usleep(100);
+	until_ns = clock_monotonic_ns() + DEADLINE_NS;
+	while (!(tid = atomic_load(&held.recording)) || sleeps_of(tid) < SLEEPS) {
+		assert_true(clock_monotonic_ns() < until_ns);
+		sched_yield();
+	}
 	/* ... and comes back to it when this one has waited for a while. */
 	set_all("3");
 	process_rank_look_again();
 	assert_int_equal(pthread_create(&letting_go, NULL, let_go, &held), 0);
-	rank_changes_end(&held.recorder, clock_monotonic_ns() + 300000000000u);
+	rank_changes_end(&held.recorder, clock_monotonic_ns() + DEADLINE_NS);
 	(void)recorder_defines_from(&held.recorder, 0, &both);
 	atomic_store(&held.has_ended, true);
 	pthread_join(letting_go, NULL);

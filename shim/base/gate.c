@@ -196,6 +196,11 @@ static void word_set(uint64_t clear, uint64_t set, enum control_why why)
 		change_put((uint32_t)(old >> GATE_CHANGE_LSB), at_ns, gate_is_open(new), why);
 }
 
+bool gate_has_change(void)
+{
+	return gate.taken != (uint32_t)(atomic_load(&gate_word) >> GATE_CHANGE_LSB);
+}
+
 bool gate_take_change(struct gate_change *ret)
 {
 	uint32_t made = (uint32_t)(atomic_load(&gate_word) >> GATE_CHANGE_LSB);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "shim/record/rank_changes.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 
-#include "proto/base/clock.h"
 #include "proto/names/collectives.h"
 #include "proto/wire/msg.h"
 #include "shim/base/gate.h"
@@ -15,6 +15,13 @@
 #define CHANGES_MAX 64u
 
 static atomic_flag is_taking = ATOMIC_FLAG_INIT;
+
+/* The last change that was taken; protected by is_taking. */
+static struct {
+	struct process_rank rank;
+	bool is_undefined; /* another thread kept it from the log */
+	uint32_t defined;  /* how many changes the log has */
+} taken;
 
 static void number_set(protobuf_c_boolean *has, uint32_t *field, struct rank_number number)
 {
@@ -41,7 +48,8 @@ static void fill(Rtl__RankDef *definition, const struct process_rank *rank)
 	definition->comm_rank = rank->largest.rank;
 }
 
-static void define(
+/* Returns -EAGAIN if another thread kept it from the log, else 0. */
+static int define(
 	struct recorder *recorder, const struct process_rank *rank, enum recorder_define_how how)
 {
 	Rtl__RankDef definition = RTL__RANK_DEF__INIT;
@@ -56,7 +64,8 @@ static void define(
 	frame.body_case = RTL__FRAME__BODY_DEFINES;
 	frame.defines = &defines;
 	/* Without room in the log the collector keeps the earlier rank; no dispatch is lost. */
-	(void)recorder_define(recorder, packed, msg_pack(&frame, packed), how);
+	return recorder_define(recorder, packed, msg_pack(&frame, packed), how) == -EAGAIN ? -EAGAIN
+											   : 0;
 }
 
 /*
@@ -72,38 +81,45 @@ static void gate_update_rank(const struct process_rank *rank)
 		is_of_comm ? rank->largest.rank : declared->value);
 }
 
-/* With @until_ns 0 it yields only; else the other thread has until then, which may have no
- * processor. */
-static void run(struct recorder *recorder, enum recorder_define_how how, uint64_t until_ns)
+/* Returns false if another thread kept this one from it. */
+static bool run(struct recorder *recorder, enum recorder_define_how how)
 {
-	static uint32_t defined; /* protected by is_taking */
-	struct process_rank rank;
 	unsigned checks = 0;
+	bool is_done = true;
 
 	while (atomic_flag_test_and_set_explicit(&is_taking, memory_order_acquire)) {
-		if (checks == PATIENCE_YIELDS && clock_monotonic_ns() >= until_ns)
-			return;
+		if (checks == PATIENCE_YIELDS)
+			return false;
 		wait_between_checks(&checks);
 	}
-	if (defined < CHANGES_MAX && process_rank_take(&rank)) {
-		define(recorder, &rank, how);
-		gate_update_rank(&rank);
-		defined++;
+	if (taken.defined < CHANGES_MAX) {
+		int r = process_rank_take(&taken.rank);
+
+		taken.is_undefined |= r > 0;
+		is_done = r >= 0;
+	}
+	if (taken.is_undefined) {
+		taken.is_undefined = define(recorder, &taken.rank, how) == -EAGAIN;
+		gate_update_rank(&taken.rank);
+		taken.defined += !taken.is_undefined;
+		is_done &= !taken.is_undefined;
 	}
 	atomic_flag_clear_explicit(&is_taking, memory_order_release);
+	return is_done;
 }
 
 void rank_changes_run(struct recorder *recorder)
 {
-	run(recorder, RECORDER_DEFINE_WAIT, 0);
+	(void)run(recorder, RECORDER_DEFINE_WAIT);
 }
 
-void rank_changes_end(struct recorder *recorder, uint64_t until_ns)
+bool rank_changes_end(struct recorder *recorder)
 {
-	run(recorder, RECORDER_DEFINE_END, until_ns);
+	return run(recorder, RECORDER_DEFINE_END);
 }
 
 void rank_changes_forget(void)
 {
+	taken.is_undefined = false;
 	atomic_flag_clear_explicit(&is_taking, memory_order_relaxed);
 }

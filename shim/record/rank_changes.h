@@ -6,16 +6,16 @@
  * has died, and to the gate, which --ranks opens. Called by the thread that noticed a change, by
  * the shim thread, and at the end by the thread that ends the process.
  */
-#include <stdint.h>
+#include <stdbool.h>
 
 struct recorder;
 
 /* Records what has changed; does nothing while another thread does so. */
 void rank_changes_run(struct recorder *recorder);
 /*
- * The same for the thread that ends the process: waits for another thread, at most until @until_ns
- * of CLOCK_MONOTONIC, because what has changed since that thread looked is recorded now or never.
+ * The same for the thread that ends the process. Returns false if another thread, which may have no
+ * processor, kept it from recording the last change: the caller tries again while it has time.
  */
-void rank_changes_end(struct recorder *recorder, uint64_t until_ns);
+bool rank_changes_end(struct recorder *recorder);
 /* For a child of fork(), which has no other threads. */
 void rank_changes_forget(void);

@@ -65,25 +65,27 @@ static bool take_changes(struct recorder *recorder, enum recorder_define_how how
 	return is_new;
 }
 
-static bool run(struct recorder *recorder, enum recorder_define_how how)
+bool recording_run(struct recorder *recorder)
 {
 	bool is_new;
 
 	if (atomic_flag_test_and_set_explicit(&is_taking, memory_order_acquire))
 		return false;
-	is_new = take_changes(recorder, how);
+	is_new = take_changes(recorder, RECORDER_DEFINE_WAIT);
 	atomic_flag_clear_explicit(&is_taking, memory_order_release);
 	return is_new;
 }
 
-bool recording_run(struct recorder *recorder)
+bool recording_end(struct recorder *recorder)
 {
-	return run(recorder, RECORDER_DEFINE_WAIT);
-}
+	bool is_done;
 
-void recording_end(struct recorder *recorder)
-{
-	(void)run(recorder, RECORDER_DEFINE_END);
+	if (atomic_flag_test_and_set_explicit(&is_taking, memory_order_acquire))
+		return false;
+	(void)take_changes(recorder, RECORDER_DEFINE_END);
+	is_done = !gate_has_change();
+	atomic_flag_clear_explicit(&is_taking, memory_order_release);
+	return is_done;
 }
 
 void recording_forget(void)

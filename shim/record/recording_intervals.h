@@ -15,7 +15,10 @@ struct recorder;
  * returns false while another thread is doing so.
  */
 bool recording_run(struct recorder *recorder);
-/* The same for the thread that ends the process: waits for another thread, but only a moment. */
-void recording_end(struct recorder *recorder);
+/*
+ * The same for the thread that ends the process. Returns false if another thread, which may have no
+ * processor, kept it from a change: the caller tries again while it has time.
+ */
+bool recording_end(struct recorder *recorder);
 /* For a child of fork(), which has no other threads. */
 void recording_forget(void);

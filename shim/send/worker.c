@@ -353,24 +353,39 @@ static void worker_loop(struct worker *w)
 	doze_close();
 }
 
-/* Waits until everything that ends before the deadline is in frames. Returns the time. */
+/*
+ * Records the last changes of rank and of recording: at the end it is now or never. Returns false
+ * while another thread, which may have no processor, is recording earlier ones.
+ */
+static bool record_last_changes(struct worker *w)
+{
+	bool has_rank = rank_changes_end(w->recorder);
+	bool has_recordings = recording_end(w->recorder);
+
+	return has_rank && has_recordings;
+}
+
+/*
+ * Waits until the last changes, and everything that ends before the deadline, are in frames.
+ * Returns the time.
+ */
 static uint64_t worker_gather(struct worker *w, uint64_t deadline_ns)
 {
 	uint64_t now_ns = clock_boottime_ns();
+	bool has_changes = false;
 
-	rank_changes_run(w->recorder);
-	(void)recording_run(w->recorder);
 	if (may_connect(w))
 		conn_hurry(&w->conn);
 	for (;;) {
 		bool is_last = now_ns + FINISH_STEP_NS >= deadline_ns;
 
+		has_changes = has_changes || record_last_changes(w);
 		if (is_last)
 			harvest_last(w->setup.capture, now_ns);
 		else
 			harvest_flush(w->setup.capture, now_ns);
 		(void)event_frames_run(w->setup.capture, w->setup.strings, now_ns, true);
-		if (is_last || !capture_pending(w->setup.capture))
+		if (is_last || (has_changes && !capture_pending(w->setup.capture)))
 			break;
 		conn_step(&w->conn, now_ns);
 		nanosleep(&(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);
@@ -634,27 +649,28 @@ void worker_settle(void)
 	uint64_t until_ns = start_ns + patience_ns;
 	uint64_t latest_ns = start_ns + SETTLE_TIMES_MAX * patience_ns;
 	uint64_t checks = 0, checks_least = patience_ns / FINISH_STEP_NS / 2;
+	bool has_changes;
 
 	if (!w->is_running)
 		return;
-	rank_changes_end(w->recorder, clock_monotonic_ns() + w->setup.exit_ns / 10);
-	recording_end(w->recorder);
 	if (w->setup.is_alone) {
 		settle_alone(w, until_ns);
 		return;
 	}
+	has_changes = record_last_changes(w);
 	if (capture_pending(w->setup.capture))
 		until_ns = worker_hurry(w, start_ns, patience_ns);
 	/* Only the shim thread knows whether its connection still works. */
 	atomic_store_explicit(&w->is_last_try, true, memory_order_release);
 	worker_wake(w);
 	/* The shim thread may have no processor, so this thread harvests too. */
-	while (!is_settled(w) && (now_ns < until_ns || checks < checks_least) &&
+	while ((!has_changes || !is_settled(w)) && (now_ns < until_ns || checks < checks_least) &&
 		now_ns < latest_ns) {
 		uint64_t pending = capture_pending(w->setup.capture);
 
 		nanosleep(&(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);
 		now_ns = clock_boottime_ns();
+		has_changes = has_changes || record_last_changes(w);
 		(void)harvest_flush(w->setup.capture, now_ns);
 		checks = capture_pending(w->setup.capture) < pending ? 0 : checks + 1;
 		if (pending && (!checks || now_ns >= until_ns))
@@ -677,13 +693,12 @@ bool worker_stop(bool is_quiet)
 {
 	struct worker *w = &worker;
 	uint64_t until_ns = clock_monotonic_ns() + w->setup.exit_ns;
+	bool has_changes = false;
 
 	if (!w->is_running)
 		return true;
 	w->is_running = false;
 	w->is_quiet = is_quiet;
-	rank_changes_end(w->recorder, clock_monotonic_ns() + w->setup.exit_ns / 10);
-	recording_end(w->recorder);
 	atomic_store_explicit(
 		&w->stop_ns, clock_boottime_ns() + w->setup.exit_ns / 5 * 4, memory_order_release);
 	if (w->setup.is_alone) {
@@ -696,6 +711,7 @@ bool worker_stop(bool is_quiet)
 	 * meanwhile.
 	 */
 	while (pthread_tryjoin_np(w->thread, NULL)) {
+		has_changes = has_changes || record_last_changes(w);
 		if (clock_monotonic_ns() >= until_ns)
 			return worker_lose(w);
 		nanosleep(&(struct timespec){.tv_nsec = FINISH_STEP_NS}, NULL);

@@ -210,7 +210,7 @@ void process_rank_look_again(void)
 		update();
 }
 
-bool process_rank_take(struct process_rank *ret)
+int process_rank_take(struct process_rank *ret)
 {
 	uint32_t changes = atomic_load_explicit(&state.changes, memory_order_acquire);
 	struct communicator known = communicators_largest();
@@ -218,16 +218,16 @@ bool process_rank_take(struct process_rank *ret)
 	if (!atomic_load_explicit(&state.is_begun, memory_order_acquire) ||
 		(changes == state.taken_changes && known.identity == state.taken.identity &&
 			known.rank == state.taken.rank))
-		return false;
+		return 0;
 	if (!enter())
-		return false;
+		return -EBUSY;
 	changes = atomic_load_explicit(&state.changes, memory_order_relaxed);
 	ret->declared = state.declared;
 	leave();
 	ret->largest = known;
 	state.taken_changes = changes;
 	state.taken = known;
-	return true;
+	return 1;
 }
 
 void process_rank_forget(void)

@@ -36,10 +36,10 @@ void process_rank_look(bool is_often);
 void process_rank_look_again(void);
 
 /*
- * Takes what is known if it differs from what was last taken; false if it does not, or if another
- * thread is updating it. Only one thread may take.
+ * Takes what is known if it differs from what was last taken: returns 1, or 0 if it does not
+ * differ, or -EBUSY while another thread is updating it. Only one thread may take.
  */
-bool process_rank_take(struct process_rank *ret);
+int process_rank_take(struct process_rank *ret);
 
 /* For a forked child, which has no other threads. */
 void process_rank_forget(void);

@@ -7,16 +7,20 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "proto/base/clock.h"
-#include "shim/events/events.h"
 #include "shim/base/gate.h"
+#include "shim/base/process/process_rank.h"
 #include "shim/capture/harvest.h"
+#include "shim/events/events.h"
 #include "shim/events/markers.h"
+#include "shim/record/rank_changes.h"
+#include "tests/lib/thread_sleeps.h"
 
 /*
  * After this time away, the pause is 200 ms: a connection that comes sooner is not the regular next
@@ -105,6 +109,86 @@ WORKER_CASE(clock_that_goes_back_delays_no_harvest)
 	boottime_offset_ns = -HOUR_NS;
 	markers_mark("after");
 	wait_for_frame(f, 2);
+}
+
+static void change_rank(const char *rank)
+{
+	setenv("RANK", rank, 1);
+	setenv("LOCAL_RANK", rank, 1);
+	setenv("WORLD_SIZE", "8", 1);
+	process_rank_look_again();
+}
+
+struct exiting {
+	struct recorder *recorder;
+	pid_t tid;
+	_Atomic pid_t recording;
+	_Atomic bool has_settled;
+};
+
+static void *record_rank(void *arg)
+{
+	struct exiting *exiting = arg;
+
+	exiting->recording = gettid();
+	rank_changes_run(exiting->recorder);
+	return NULL;
+}
+
+/* Frees the log when the thread that exits is waiting for it, or has not waited. Reads no clock,
+ * for which it would have to wait. */
+static void *free_log(void *arg)
+{
+	struct exiting *exiting = arg;
+	unsigned long sleeps = thread_sleeps(exiting->tid);
+
+	while (!exiting->has_settled && thread_sleeps(exiting->tid) < sleeps + THREAD_SLEEPS_MIN)
+		sched_yield();
+	atomic_store(&exiting->recorder->define_lock, 0);
+	return NULL;
+}
+
+BRIEF_WORKER_CASE(exit_waits_for_the_thread_that_records_an_earlier_rank)
+{
+	static struct exiting exiting;
+	uint64_t deadline_ns = clock_monotonic_ns() + DEADLINE_NS;
+	pthread_t recording, freeing;
+	struct rank_info declared;
+	size_t none, one, all;
+	pid_t tid;
+
+	exiting = (struct exiting){.recorder = capture_recorder(f->capture), .tid = gettid()};
+	process_rank_begin(&declared);
+	(void)recorder_defines_from(exiting.recorder, 0, &none);
+	change_rank("1");
+	do {
+		assert_true(clock_monotonic_ns() < deadline_ns);
+		rank_changes_run(exiting.recorder);
+		(void)recorder_defines_from(exiting.recorder, 0, &one);
+	} while (one == none);
+	has_no_processor = true;
+	while (!is_kept)
+		assert_int_equal(poll(NULL, 0, 1), 0); /* ctest has a deadline */
+	/* That thread has the next change, and waits to append it. */
+	atomic_store(&exiting.recorder->define_lock, 1);
+	change_rank("2");
+	assert_int_equal(pthread_create(&recording, NULL, record_rank, &exiting), 0);
+	while (!(tid = exiting.recording) || thread_sleeps(tid) < THREAD_SLEEPS_MIN) {
+		assert_true(clock_monotonic_ns() < deadline_ns);
+		sched_yield();
+	}
+	change_rank("3");
+	assert_int_equal(pthread_create(&freeing, NULL, free_log, &exiting), 0);
+	worker_settle();
+	(void)recorder_defines_from(exiting.recorder, 0, &all);
+	exiting.has_settled = true;
+	has_no_processor = is_kept = false;
+	pthread_join(freeing, NULL);
+	pthread_join(recording, NULL);
+	assert_int_equal(all - none, 3 * (one - none));
+	unsetenv("RANK");
+	unsetenv("LOCAL_RANK");
+	unsetenv("WORLD_SIZE");
 }
 
 /* A kernel that has ended, whose signal was set again past the hooks. */

@@ -2,7 +2,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,6 +13,7 @@
 #include "shim/record/rank_changes.h"
 #include "shim/record/recorder.h"
 #include "tests/lib/test.h"
+#include "tests/lib/thread_sleeps.h"
 
 static int begin(void **state)
 {
@@ -52,30 +52,11 @@ CASE(a_rank_that_is_set_later_is_found)
 	assert_false(process_rank_take(&rank));
 }
 
-/* How often the thread has given up its processor to sleep. */
-static unsigned long sleeps_of(pid_t tid)
-{
-	unsigned long sleeps = 0;
-	char line[256];
-	FILE *file;
-
-	snprintf(line, sizeof(line), "/proc/self/task/%d/status", (int)tid);
-	file = fopen(line, "r");
-	assert_non_null(file);
-	while (fgets(line, sizeof(line), file))
-		(void)sscanf(line, "voluntary_ctxt_switches: %lu", &sleeps);
-	fclose(file);
-	return sleeps;
-}
-
-#define SLEEPS	    8 /* a thread that is about to do something sleeps less often */
 #define DEADLINE_NS 300000000000ull
 
 struct held {
 	struct recorder recorder;
-	pid_t main;
 	_Atomic pid_t recording;
-	_Atomic bool has_ended;
 };
 
 static void *record_change(void *arg)
@@ -87,24 +68,11 @@ static void *record_change(void *arg)
 	return NULL;
 }
 
-static void *let_go(void *arg)
-{
-	struct held *held = arg;
-	unsigned long sleeps = sleeps_of(held->main);
-	uint64_t until_ns = clock_monotonic_ns() + DEADLINE_NS / 2;
-
-	while (!atomic_load(&held->has_ended) && clock_monotonic_ns() < until_ns &&
-		sleeps_of(held->main) < sleeps + SLEEPS)
-		sched_yield();
-	atomic_store(&held->recorder.define_lock, 0);
-	return NULL;
-}
-
-CASE(the_end_of_a_process_waits_for_the_thread_that_records_a_rank)
+CASE(the_end_of_a_process_records_the_rank_that_another_thread_kept_from_it)
 {
 	struct recorder_identity identity = {.pid = getpid(), .start_time = 1};
-	struct held held = {.main = gettid()};
-	pthread_t recording, letting_go;
+	static struct held held;
+	pthread_t recording;
 	uint64_t until_ns;
 	size_t one, both;
 	pid_t tid;
@@ -121,20 +89,42 @@ CASE(the_end_of_a_process_waits_for_the_thread_that_records_a_rank)
 	process_rank_look_again();
 	assert_int_equal(pthread_create(&recording, NULL, record_change, &held), 0);
 	until_ns = clock_monotonic_ns() + DEADLINE_NS;
-	while (!(tid = atomic_load(&held.recording)) || sleeps_of(tid) < SLEEPS) {
+	while (!(tid = atomic_load(&held.recording)) || thread_sleeps(tid) < THREAD_SLEEPS_MIN) {
 		assert_true(clock_monotonic_ns() < until_ns);
 		sched_yield();
 	}
-	/* ... and comes back to it when this one has waited for a while. */
+	/* ... so this one can't record what has changed since, ... */
 	set_all("3");
 	process_rank_look_again();
-	assert_int_equal(pthread_create(&letting_go, NULL, let_go, &held), 0);
-	rank_changes_end(&held.recorder, clock_monotonic_ns() + DEADLINE_NS);
-	(void)recorder_defines_from(&held.recorder, 0, &both);
-	atomic_store(&held.has_ended, true);
-	pthread_join(letting_go, NULL);
+	assert_false(rank_changes_end(&held.recorder));
+	/* ... until that thread has come back. */
+	atomic_store(&held.recorder.define_lock, 0);
 	pthread_join(recording, NULL);
+	assert_true(rank_changes_end(&held.recorder));
+	(void)recorder_defines_from(&held.recorder, 0, &both);
 	assert_int_equal(both, 3 * one);
+	recorder_close(&held.recorder);
+}
+
+CASE(a_change_of_rank_is_recorded_when_the_log_is_free_again)
+{
+	struct recorder_identity identity = {.pid = getpid(), .start_time = 1};
+	struct recorder recorder;
+	size_t none, one;
+
+	assert_int_equal(recorder_create(&identity, &recorder), 0);
+	assert_true(rank_changes_end(&recorder));
+	(void)recorder_defines_from(&recorder, 0, &none);
+	atomic_store(&recorder.define_lock, 1);
+	set_all("5");
+	process_rank_look_again();
+	assert_false(rank_changes_end(&recorder));
+	assert_false(rank_changes_end(&recorder));
+	atomic_store(&recorder.define_lock, 0);
+	assert_true(rank_changes_end(&recorder));
+	(void)recorder_defines_from(&recorder, 0, &one);
+	assert_true(one > none);
+	recorder_close(&recorder);
 }
 
 CASE(a_settled_rank_is_read_again_only_for_a_communicator)

@@ -22,7 +22,7 @@
 		     "workgroupZ, gridX, gridY, gridZ, lds, scratch FROM rtl_shape "               \
 		     "WHERE process_id IN (SELECT id FROM rtl_process WHERE ended IS NULL)")       \
 	X(SESSION_FIND, "SELECT id, uid, job, start_realtime_ns, command FROM rtl_session "        \
-			"WHERE name = ?1")                                                  \
+			"WHERE name = ?1")                                                         \
 	X(SESSION_PUT, "INSERT INTO rtl_session (name, job, uid, command, host, start_ns, "        \
 		       "start_realtime_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")                   \
 	X(SESSION_OPEN_AGAIN, "UPDATE rtl_session SET end_ns = NULL, exit_status = NULL "          \
@@ -49,10 +49,13 @@
 	X(RANK_ALL, "SELECT p.id, p.start_ns, p.end_ns, p.told_rank, p.told_world_size, "          \
 		    "p.attempt, p.comm, p.comm_rank, p.comm_size, (SELECT group_concat(gpuId) "    \
 		    "FROM rtl_queue q WHERE q.process_id = p.id AND q.dispatched > 0), "           \
-		    "p.ancestors, p.rank, p.world_size, p.\"group\", p.group_rank "                \
-		    "FROM rtl_process p WHERE p.session_id = ?1 AND (p.ended IS NULL OR "          \
-		    "p.end_ns > (SELECT min(start_ns) FROM rtl_process WHERE session_id = ?1 "     \
-		    "AND ended IS NULL)) ORDER BY p.id DESC LIMIT ?2")                             \
+		    "p.ancestors, p.rank, p.world_size, p.\"group\", p.group_rank, "               \
+		    "p.end_ns <= ?2 FROM rtl_process p WHERE p.session_id = ?1 AND "               \
+		    "(p.ended IS NULL OR p.end_ns > (SELECT min(start_ns) FROM rtl_process "       \
+		    "WHERE session_id = ?1 AND (ended IS NULL OR end_ns > ?2))) "                  \
+		    "ORDER BY p.id DESC LIMIT ?3")                                                 \
+	X(RANK_OLDEST, "SELECT min(start_ns) FROM rtl_process WHERE session_id = ?1 "              \
+		       "AND ended IS NULL")                                                        \
 	X(RANK_PUT, "UPDATE rtl_process SET rank = ?2, world_size = ?3, \"group\" = ?4, "          \
 		    "group_rank = ?5 WHERE id = ?1")                                               \
 	X(RANK_GET, "SELECT rank FROM rtl_process WHERE id = ?1")                                  \
@@ -158,15 +161,16 @@
 		      "JOIN rtl_process p ON p.id = q.process_id "                                 \
 		      "WHERE ?1 IS NULL OR session_id = ?1")                                       \
 	/* Of processes that other tools recorded, only these figures are known. */                \
-	X(SUM_IMPORTED, "SELECT count(*), (SELECT CAST(total(stored) AS INTEGER) FROM rtl_queue q "  \
-			"WHERE q.process_id IN (SELECT p.id FROM rtl_process p JOIN rtl_import i "  \
-			"ON i.id = p.import_id WHERE i.source IS NOT NULL AND "                    \
-			"(?1 IS NULL OR session_id = ?1))), "                                      \
-			"CASE WHEN min(i.source) = max(i.source) THEN min(i.source) END, "         \
-			"count(*) = (SELECT count(*) FROM rtl_process "                            \
-			"WHERE ?1 IS NULL OR session_id = ?1) "                                    \
-			"FROM rtl_process p JOIN rtl_import i ON i.id = p.import_id "              \
-			"WHERE i.source IS NOT NULL AND (?1 IS NULL OR session_id = ?1)")          \
+	X(SUM_IMPORTED,                                                                            \
+		"SELECT count(*), (SELECT CAST(total(stored) AS INTEGER) FROM rtl_queue q "        \
+		"WHERE q.process_id IN (SELECT p.id FROM rtl_process p JOIN rtl_import i "         \
+		"ON i.id = p.import_id WHERE i.source IS NOT NULL AND "                            \
+		"(?1 IS NULL OR session_id = ?1))), "                                              \
+		"CASE WHEN min(i.source) = max(i.source) THEN min(i.source) END, "                 \
+		"count(*) = (SELECT count(*) FROM rtl_process "                                    \
+		"WHERE ?1 IS NULL OR session_id = ?1) "                                            \
+		"FROM rtl_process p JOIN rtl_import i ON i.id = p.import_id "                      \
+		"WHERE i.source IS NOT NULL AND (?1 IS NULL OR session_id = ?1)")                  \
 	X(SUM_LOSSES, "SELECT reason, CAST(total(coalesce(count, 1)) AS INTEGER) FROM rtl_loss l " \
 		      "LEFT JOIN rtl_process p ON p.id = l.process_id "                            \
 		      "WHERE ?1 IS NULL OR session_id = ?1 OR l.process_id = 0 GROUP BY reason")   \

@@ -145,12 +145,18 @@ static int compare_candidates(const void *a, const void *b)
 /* Marks the contested ranks in @all, which is sorted by rank. */
 static void find_contested(struct contender *all, size_t count)
 {
-	for (size_t i = 0; i < count && all[i].candidate.is_known; i++)
+	for (size_t i = 0; i < count && all[i].candidate.is_known; i++) {
+		const struct rank_claim *claim = all[i].claim;
+
+		/* Another that had its rank may have ended too long ago to be here. */
+		if (claim->is_final && !claim->rank.is_known)
+			all[i].is_contested = true;
 		for (size_t k = i + 1; k < count && all[k].candidate.is_known &&
 				       all[k].candidate.value == all[i].candidate.value;
 			k++)
-			if (contest(all[i].claim, all[k].claim))
+			if (contest(claim, all[k].claim))
 				all[i].is_contested = all[k].is_contested = true;
+	}
 }
 
 /* ---- groups ------------------------------------------------------------------------------- */
@@ -198,6 +204,8 @@ static struct rank_number_of group_of(
 {
 	uint64_t engine;
 
+	if (c->claim->is_final)
+		return c->claim->group;
 	if (c->claim->comm.is_known)
 		return c->claim->comm;
 	if (!c->is_contested)
@@ -223,7 +231,7 @@ static void join_contested_group(struct contender *c, const struct shared *group
 {
 	struct rank_claim *claim = c->claim;
 
-	if (c->is_contested || !c->candidate.is_known)
+	if (c->is_contested || claim->is_final || !c->candidate.is_known)
 		return;
 	if (claim->group.is_known) {
 		c->is_contested = has_shared(groups, n, (uint64_t)claim->group.value);
@@ -242,6 +250,8 @@ static void answer(struct contender *c)
 {
 	struct rank_claim *claim = c->claim;
 
+	if (claim->is_final)
+		return;
 	claim->rank = c->candidate;
 	if (c->is_contested)
 		claim->rank.is_known = false;
@@ -298,6 +308,7 @@ enum {
 	C_WORLD,
 	C_GROUP,
 	C_GROUP_RANK,
+	C_IS_FINAL,
 };
 
 static struct rank_number_of number_at(sqlite3_stmt *row, int column)
@@ -353,19 +364,42 @@ static void read_claim(sqlite3_stmt *row, struct rank_claim *ret)
 		.rank_world_size = number_at(row, C_WORLD),
 		.group = number_at(row, C_GROUP),
 		.group_rank = number_at(row, C_GROUP_RANK),
+		.is_final = sqlite3_column_int(row, C_IS_FINAL),
 	};
 	ancestors_of((const char *)sqlite3_column_text(row, C_ANCESTORS), ret);
+}
+
+/* When the oldest process that lives began; -1 if none lives. */
+static int read_oldest(struct writer *writer, int64_t session_id, int64_t *ret_ns)
+{
+	sqlite3_stmt *oldest = writer->statements.at[ST_RANK_OLDEST];
+	struct rank_number_of start = {false, 0};
+	int step;
+
+	sqlite3_bind_int64(oldest, 1, session_id);
+	step = sqlite3_step(oldest);
+	if (step == SQLITE_ROW)
+		start = number_at(oldest, 0);
+	sqlite3_reset(oldest);
+	*ret_ns = start.is_known ? start.value : -1;
+	return step == SQLITE_ROW ? 0 : database_errno(step);
 }
 
 static int read_claims(
 	struct writer *writer, int64_t session_id, struct rank_claim *claims, size_t *ret_count)
 {
 	sqlite3_stmt *all = writer->statements.at[ST_RANK_ALL];
+	int64_t oldest_ns;
 	size_t count = 0;
-	int step;
+	int r, step;
 
+	*ret_count = 0;
+	r = read_oldest(writer, session_id, &oldest_ns);
+	if (r < 0 || oldest_ns < 0)
+		return r;
 	sqlite3_bind_int64(all, 1, session_id);
-	sqlite3_bind_int64(all, 2, RANKS_COMPARED_MAX);
+	sqlite3_bind_int64(all, 2, oldest_ns);
+	sqlite3_bind_int64(all, 3, RANKS_COMPARED_MAX);
 	while ((step = sqlite3_step(all)) == SQLITE_ROW && count < RANKS_COMPARED_MAX)
 		read_claim(all, &claims[count++]);
 	sqlite3_reset(all);

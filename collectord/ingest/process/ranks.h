@@ -42,6 +42,11 @@ struct rank_claim {
 			* 64 */
 	uint64_t ancestors[RANKS_ANCESTORS_MAX]; /* a hash of each, itself first */
 	unsigned n_ancestors;
+	/*
+	 * The result is final: it ended before the processes whose ranks are searched began, and is
+	 * here because it lived beside one of them. Others that it lived beside may be missing.
+	 */
+	bool is_final;
 	/* The result; before ranks_resolve() an earlier one, or none. */
 	struct rank_number_of rank, rank_world_size, group, group_rank;
 };

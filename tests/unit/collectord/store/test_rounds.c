@@ -450,3 +450,40 @@ HAND_CASE(frames_of_a_flood_wait_for_each_other)
 	assert_true(store_has_work_locked(store));
 	empty_queue(hand);
 }
+
+static void end_and_take_rounds(struct hand *hand, struct tenant *t)
+{
+	assert_int_equal(store_process_end(t->process, -1, STORE_ENDED_EXITED, 0), 0);
+	route_all(hand);
+	rounds_until_over(hand, t);
+}
+
+/* The other replica ended before a third process began, so that is not compared with it. */
+HAND_CASE(a_replica_gets_no_rank_when_a_process_ends_that_began_after_the_other_replica)
+{
+	struct tenant first, second, third;
+	sqlite3 *db;
+
+	ask_to_open(hand, &first, 0, getuid(), "job", STORE_NEW);
+	rounds_until_open(hand, first.session);
+	second = third = first;
+	db = first.session->database->writer->db;
+	open_process(hand, &first, 10);
+	open_process(hand, &second, 11);
+	assert_int_equal(
+		database_exec(db,
+			"UPDATE rtl_process SET told_rank = 0, told_world_size = 1, start_ns = 1;"
+			"INSERT OR REPLACE INTO rtl_queue (process_id, queueId, gpuId, dispatched) "
+			"VALUES (1, 77, 0, 1), (2, 77, 1, 1)"),
+		0);
+	end_and_take_rounds(hand, &first);
+	open_process(hand, &third, 12);
+	assert_int_equal(database_exec(db, "UPDATE rtl_process SET told_rank = NULL, start_ns = "
+					   "(SELECT end_ns + 1 FROM rtl_process WHERE id = 1) "
+					   "WHERE id = 3"),
+		0);
+	end_and_take_rounds(hand, &second);
+	end_and_take_rounds(hand, &third);
+	assert_number(first.path, "SELECT count(*) FROM rtl_process WHERE told_rank = 0", 2);
+	assert_number(first.path, "SELECT count(*) FROM rtl_process WHERE rank IS NOT NULL", 0);
+}

@@ -158,7 +158,7 @@ static bool find_question(
 		ret->process = find_rank(job, o->number);
 		if (ret->process != WHATIF_NONE)
 			return true;
-		say("no process of rank %" PRId64 " dispatched anything; rtl info has what each did",
+		say("no process of rank %" PRId64 " has a dispatch with times; rtl info has what each did",
 			o->number);
 		return false;
 	case WHATIF_KERNEL:

@@ -46,7 +46,7 @@ static struct gate {
 	/* Hash of a text << 1 | whether it matches; 0 if free; entries are never removed. */
 	_Atomic uint64_t region_text[REGION_TEXTS_MAX];
 
-	/* Only the shim thread uses the rest. */
+	/* Only the thread that takes changes uses the rest. */
 	uint32_t taken; /* number of changes taken */
 	uint64_t taken_ns;
 	uint32_t passed_over; /* since the last one that was taken */

@@ -151,5 +151,8 @@ struct gate_change {
  * than they are taken, the oldest are lost, and the next one counts them.
  */
 bool gate_take_change(struct gate_change *ret);
-/* Whether a change is left, perhaps one that another thread is still writing. */
+/*
+ * Whether a change is left, perhaps one that another thread is still writing. Called by the thread
+ * that takes them.
+ */
 bool gate_has_change(void);

@@ -35,6 +35,7 @@
 #include "shim/base/glibc_compat.h"
 #include "shim/base/log.h"
 #include "shim/hsa/memory.h"
+#include "shim/record/rank_changes.h"
 #include "shim/send/worker.h"
 #include "shim/wrap/unwrapped.h"
 
@@ -379,6 +380,7 @@ static int shim_start(struct shim *s, void *api_table)
 	if (r)
 		return r;
 	process_rank_begin(&s->rank);
+	rank_changes_begin();
 	r = agents_read(&s->table, &s->agents);
 	if (r)
 		return r;

@@ -16,11 +16,11 @@
 
 static atomic_flag is_taking = ATOMIC_FLAG_INIT;
 
-/* The last change that was taken; protected by is_taking. */
+/* The last change that was taken from this runtime's process; protected by is_taking. */
 static struct {
 	struct process_rank rank;
 	bool is_undefined; /* another thread kept it from the log */
-	uint32_t defined;  /* how many changes the log has */
+	uint32_t finished; /* changes that are in the log, or found no room there */
 } taken;
 
 static void number_set(protobuf_c_boolean *has, uint32_t *field, struct rank_number number)
@@ -92,7 +92,7 @@ static bool run(struct recorder *recorder, enum recorder_define_how how)
 			return false;
 		wait_between_checks(&checks);
 	}
-	if (taken.defined < CHANGES_MAX) {
+	if (taken.finished < CHANGES_MAX) {
 		int r = process_rank_take(&taken.rank);
 
 		taken.is_undefined |= r > 0;
@@ -101,7 +101,7 @@ static bool run(struct recorder *recorder, enum recorder_define_how how)
 	if (taken.is_undefined) {
 		taken.is_undefined = define(recorder, &taken.rank, how) == -EAGAIN;
 		gate_update_rank(&taken.rank);
-		taken.defined += !taken.is_undefined;
+		taken.finished += !taken.is_undefined;
 		is_done &= !taken.is_undefined;
 	}
 	atomic_flag_clear_explicit(&is_taking, memory_order_release);
@@ -115,11 +115,21 @@ void rank_changes_run(struct recorder *recorder)
 
 bool rank_changes_end(struct recorder *recorder)
 {
-	return run(recorder, RECORDER_DEFINE_END);
+	return run(recorder, RECORDER_DEFINE_TRY);
+}
+
+void rank_changes_begin(void)
+{
+	if (atomic_flag_test_and_set_explicit(&is_taking, memory_order_acquire))
+		return;
+	taken.is_undefined = false;
+	taken.finished = 0;
+	atomic_flag_clear_explicit(&is_taking, memory_order_release);
 }
 
 void rank_changes_forget(void)
 {
 	taken.is_undefined = false;
+	taken.finished = 0;
 	atomic_flag_clear_explicit(&is_taking, memory_order_relaxed);
 }

@@ -17,7 +17,8 @@ struct recorder;
 bool recording_run(struct recorder *recorder);
 /*
  * The same for the thread that ends the process. Returns false if another thread, which may have no
- * processor, kept it from a change: the caller tries again while it has time.
+ * processor, is doing so or still makes a change: the caller tries again while it has time. Waits
+ * some ms for the log; a change that cannot be appended by then is counted as left out.
  */
 bool recording_end(struct recorder *recorder);
 /* For a child of fork(), which has no other threads. */

@@ -630,8 +630,8 @@ static uint64_t worker_hurry(struct worker *w, uint64_t now_ns, uint64_t patienc
 	return until_ns;
 }
 
-/* What comes later is still in the recorder's slots and rings. */
-static void settle_alone(struct worker *w, uint64_t until_ns)
+/* What comes later is still in the recorder's slots and rings. Returns the time. */
+static uint64_t settle_alone(struct worker *w, uint64_t until_ns)
 {
 	uint64_t now_ns = worker_gather(w, until_ns);
 
@@ -639,12 +639,19 @@ static void settle_alone(struct worker *w, uint64_t until_ns)
 		anchors_take(&w->anchors, now_ns);
 	if (!w->has_greeted)
 		conn_last_words(&w->conn);
+	return now_ns;
+}
+
+/* worker_stop() may take what is left of exit_ns. */
+static void spend(struct worker *w, uint64_t spent_ns, uint64_t patience_ns)
+{
+	w->setup.exit_ns -= spent_ns < patience_ns ? spent_ns : patience_ns;
 }
 
 void worker_settle(void)
 {
 	struct worker *w = &worker;
-	uint64_t start_ns = clock_boottime_ns(), now_ns = start_ns, spent_ns;
+	uint64_t start_ns = clock_boottime_ns(), now_ns = start_ns;
 	uint64_t patience_ns = w->setup.exit_ns / 5 * 4;
 	uint64_t until_ns = start_ns + patience_ns;
 	uint64_t latest_ns = start_ns + SETTLE_TIMES_MAX * patience_ns;
@@ -654,7 +661,8 @@ void worker_settle(void)
 	if (!w->is_running)
 		return;
 	if (w->setup.is_alone) {
-		settle_alone(w, until_ns);
+		now_ns = settle_alone(w, until_ns);
+		spend(w, now_ns - start_ns, patience_ns);
 		return;
 	}
 	has_changes = record_last_changes(w);
@@ -677,8 +685,7 @@ void worker_settle(void)
 			until_ns = worker_hurry(w, now_ns, checks ? FINISH_STEP_NS : patience_ns);
 	}
 	atomic_store_explicit(&w->hurry_ns, 0, memory_order_release);
-	spent_ns = now_ns - start_ns < patience_ns ? now_ns - start_ns : patience_ns;
-	w->setup.exit_ns -= spent_ns;
+	spend(w, now_ns - start_ns, patience_ns);
 }
 
 /* The shim thread hangs, perhaps in the runtime, or waits for a processor: it is detached. */

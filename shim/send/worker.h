@@ -36,11 +36,11 @@ bool worker_has_greeted(void);
 
 /*
  * Called at exit(), by which most HIP programs end without hsa_shut_down(). Waits until the
- * collector knows of this process (if there is no connection, tries once more), its last change of
- * rank is in the recorder, and what is in flight is in frames. If nothing ends, it waits at most
- * 4/5 of exit_ns, and on a machine too busy for that many checks until it has made them. While
- * dispatches end, it waits longer, up to SETTLE_TIMES_MAX of that. worker_stop() may take the rest.
- * The runtime continues, and dispatches may still come.
+ * collector knows of this process (if there is no connection, tries once more), its last changes of
+ * rank and of recording are in the recorder, and what is in flight is in frames. If nothing ends,
+ * it waits at most 4/5 of exit_ns, and on a machine too busy for that many checks until it has made
+ * them. While dispatches end, it waits longer, up to SETTLE_TIMES_MAX of that. worker_stop() may
+ * take the rest. The runtime continues, and dispatches may still come.
  */
 void worker_settle(void);
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
-/* How often a thread of this process has given up its processor to sleep. */
+/* Counts the voluntary context switches of a thread of this process: whether it is waiting. */
 #include <limits.h>
 #include <stdio.h>
 #include <sys/types.h>
 
-/* A thread that has slept this often since is waiting: one that is about to do something sleeps
- * less often. */
+/* A thread with so many switches since is waiting: one that is about to do something has fewer. */
 #define THREAD_SLEEPS_MIN 8
 
 /* ULONG_MAX if the thread has ended. */

@@ -41,15 +41,15 @@ CASE(a_rank_that_is_set_later_is_found)
 	struct process_rank rank;
 
 	process_rank_look(false);
-	assert_false(process_rank_take(&rank));
+	assert_int_equal(process_rank_take(&rank), 0);
 	set_all("3");
 	process_rank_look(false);
-	assert_true(process_rank_take(&rank));
+	assert_int_equal(process_rank_take(&rank), 1);
 	assert_true(rank.declared.rank.is_known);
 	assert_int_equal(rank.declared.rank.value, 3);
 	assert_string_equal(rank.declared.launcher, "pytorch");
 	assert_string_equal(rank.declared.job, "h.1");
-	assert_false(process_rank_take(&rank));
+	assert_int_equal(process_rank_take(&rank), 0);
 }
 
 #define DEADLINE_NS 300000000000ull
@@ -110,6 +110,7 @@ CASE(a_change_of_rank_is_recorded_when_the_log_is_free_again)
 {
 	struct recorder_identity identity = {.pid = getpid(), .start_time = 1};
 	struct recorder recorder;
+	unsigned long sleeps;
 	size_t none, one;
 
 	assert_int_equal(recorder_create(&identity, &recorder), 0);
@@ -118,13 +119,42 @@ CASE(a_change_of_rank_is_recorded_when_the_log_is_free_again)
 	atomic_store(&recorder.define_lock, 1);
 	set_all("5");
 	process_rank_look_again();
+	/* The thread that ends the process waits between its attempts, not in them. */
+	sleeps = thread_sleeps(gettid());
 	assert_false(rank_changes_end(&recorder));
 	assert_false(rank_changes_end(&recorder));
+	assert_true(thread_sleeps(gettid()) < sleeps + THREAD_SLEEPS_MIN);
 	atomic_store(&recorder.define_lock, 0);
 	assert_true(rank_changes_end(&recorder));
 	(void)recorder_defines_from(&recorder, 0, &one);
 	assert_true(one > none);
 	recorder_close(&recorder);
+}
+
+CASE(a_change_that_one_recorder_did_not_get_is_not_in_the_next)
+{
+	struct recorder_identity identity = {.pid = getpid(), .start_time = 1};
+	struct recorder earlier, later;
+	struct rank_info declared;
+	size_t before, after;
+
+	assert_int_equal(recorder_create(&identity, &earlier), 0);
+	assert_true(rank_changes_end(&earlier));
+	atomic_store(&earlier.define_lock, 1);
+	set_all("5");
+	process_rank_look_again();
+	assert_false(rank_changes_end(&earlier));
+	recorder_close(&earlier);
+	set_all("6");
+	assert_int_equal(recorder_create(&identity, &later), 0);
+	process_rank_begin(&declared);
+	rank_changes_begin();
+	assert_int_equal(declared.rank.value, 6);
+	(void)recorder_defines_from(&later, 0, &before);
+	assert_true(rank_changes_end(&later));
+	(void)recorder_defines_from(&later, 0, &after);
+	assert_int_equal(after, before);
+	recorder_close(&later);
 }
 
 CASE(a_settled_rank_is_read_again_only_for_a_communicator)
@@ -133,12 +163,12 @@ CASE(a_settled_rank_is_read_again_only_for_a_communicator)
 
 	set_all("3");
 	process_rank_look(false);
-	assert_true(process_rank_take(&rank));
+	assert_int_equal(process_rank_take(&rank), 1);
 	set_all("4");
 	process_rank_look(false);
-	assert_false(process_rank_take(&rank));
+	assert_int_equal(process_rank_take(&rank), 0);
 	process_rank_look_again();
-	assert_true(process_rank_take(&rank));
+	assert_int_equal(process_rank_take(&rank), 1);
 	assert_int_equal(rank.declared.rank.value, 4);
 }
 
@@ -148,10 +178,10 @@ CASE(a_rank_stays_when_its_variables_are_removed)
 
 	set_all("3");
 	process_rank_look(false);
-	assert_true(process_rank_take(&rank));
+	assert_int_equal(process_rank_take(&rank), 1);
 	clearenv();
 	process_rank_look_again();
-	assert_false(process_rank_take(&rank));
+	assert_int_equal(process_rank_take(&rank), 0);
 }
 
 /* A program may leave bad pointers in environ, and another thread's setenv() may just have freed
@@ -185,7 +215,7 @@ CASE(an_environment_that_cannot_be_read_is_none)
 	environ = NULL;
 	process_rank_look_again();
 	environ = before;
-	assert_false(process_rank_take(&rank));
+	assert_int_equal(process_rank_take(&rank), 0);
 	munmap(list, 2 * (size_t)page);
 }
 
@@ -227,15 +257,15 @@ CASE(the_largest_communicator_is_the_one_of_most_ranks)
 	communicators_count_ranks(&(struct communicator){14, 0, 4});
 	communicators_count_ranks(&(struct communicator){COLLECTIVE_NO_COMM, 0, 64});
 	communicators_count_ranks(&(struct communicator){15, COLLECTIVE_NO_RANK, 64});
-	assert_true(process_rank_take(&rank));
+	assert_int_equal(process_rank_take(&rank), 1);
 	assert_int_equal(rank.largest.identity, 12);
 	assert_int_equal(rank.largest.rank, 5);
 	assert_int_equal(rank.largest.size, 8);
 	communicators_count_ranks(&(struct communicator){12, 5, 8});
-	assert_false(process_rank_take(&rank));
+	assert_int_equal(process_rank_take(&rank), 0);
 	/* A second rank of it in this process: neither is the process's. */
 	communicators_count_ranks(&(struct communicator){12, 6, 8});
-	assert_true(process_rank_take(&rank));
+	assert_int_equal(process_rank_take(&rank), 1);
 	assert_int_equal(rank.largest.identity, 12);
 	assert_int_equal(rank.largest.rank, COLLECTIVE_NO_RANK);
 }

@@ -46,14 +46,16 @@
 	X(RANK_SAID, "UPDATE rtl_process SET launcher = ?2, told_rank = ?3, local_rank = ?4, "     \
 		     "told_world_size = ?5, attempt = ?6, job = coalesce(?7, job), comm = ?8, "    \
 		     "comm_rank = ?9, comm_size = ?10 WHERE id = ?1")                              \
-	X(RANK_ALL, "SELECT p.id, p.start_ns, p.end_ns, p.told_rank, p.told_world_size, "          \
-		    "p.attempt, p.comm, p.comm_rank, p.comm_size, (SELECT group_concat(gpuId) "    \
-		    "FROM rtl_queue q WHERE q.process_id = p.id AND q.dispatched > 0), "           \
-		    "p.ancestors, p.rank, p.world_size, p.\"group\", p.group_rank, "               \
-		    "p.end_ns <= ?2 FROM rtl_process p WHERE p.session_id = ?1 AND "               \
-		    "(p.ended IS NULL OR p.end_ns > (SELECT min(start_ns) FROM rtl_process "       \
-		    "WHERE session_id = ?1 AND (ended IS NULL OR end_ns > ?2))) "                  \
-		    "ORDER BY p.id DESC LIMIT ?3")                                                 \
+	X(RANK_ALL,                                                                                \
+		"SELECT p.id, p.start_ns, p.end_ns, p.told_rank, p.told_world_size, "              \
+		"p.attempt, p.comm, p.comm_rank, p.comm_size, (SELECT group_concat(gpuId) "        \
+		"FROM rtl_queue q WHERE q.process_id = p.id AND q.dispatched > 0), "               \
+		"p.ancestors, p.rank, p.world_size, p.\"group\", p.group_rank, "                   \
+		"p.end_ns <= ?2 FROM rtl_process p WHERE p.session_id = ?1 AND "                   \
+		"(p.ended IS NOT NULL) = ?4 AND (NOT ?4 OR "                                       \
+		"(coalesce(p.told_rank, p.comm, p.told_world_size) IS NOT NULL AND p.end_ns > "    \
+		"(SELECT min(start_ns) FROM rtl_process WHERE session_id = ?1 AND "                \
+		"(ended IS NULL OR end_ns > ?2)))) ORDER BY p.id DESC LIMIT ?3")                   \
 	X(RANK_OLDEST, "SELECT min(start_ns) FROM rtl_process WHERE session_id = ?1 "              \
 		       "AND ended IS NULL")                                                        \
 	X(RANK_PUT, "UPDATE rtl_process SET rank = ?2, world_size = ?3, \"group\" = ?4, "          \

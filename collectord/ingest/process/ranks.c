@@ -85,6 +85,9 @@ static void choose_candidate(struct contender *c, bool is_declared_twice)
 		claim->comm_rank.is_known &&
 		(!claim->declared.is_known || is_declared_twice || is_declared_outside(claim));
 	c->candidate = c->is_by_comm ? claim->comm_rank : claim->declared;
+	/* Ranks of its communicator that were told the same may have ended too long ago. */
+	if (claim->is_final && claim->rank.is_known)
+		c->candidate = claim->rank;
 	/* A process with several ranks of the communicator has no rank. */
 	if (claim->comm.is_known && !claim->comm_rank.is_known && is_declared_outside(claim))
 		c->candidate.is_known = false;
@@ -148,7 +151,7 @@ static void find_contested(struct contender *all, size_t count)
 	for (size_t i = 0; i < count && all[i].candidate.is_known; i++) {
 		const struct rank_claim *claim = all[i].claim;
 
-		/* Another that had its rank may have ended too long ago to be here. */
+		/* The other process of its rank may have ended too long ago to be compared. */
 		if (claim->is_final && !claim->rank.is_known)
 			all[i].is_contested = true;
 		for (size_t k = i + 1; k < count && all[k].candidate.is_known &&
@@ -369,42 +372,56 @@ static void read_claim(sqlite3_stmt *row, struct rank_claim *ret)
 	ancestors_of((const char *)sqlite3_column_text(row, C_ANCESTORS), ret);
 }
 
-/* When the oldest process that lives began; -1 if none lives. */
-static int read_oldest(struct writer *writer, int64_t session_id, int64_t *ret_ns)
+/* When the oldest living process began; not known if none lives. */
+static int read_oldest(struct writer *writer, int64_t session_id, struct rank_number_of *ret_ns)
 {
 	sqlite3_stmt *oldest = writer->statements.at[ST_RANK_OLDEST];
-	struct rank_number_of start = {false, 0};
 	int step;
 
 	sqlite3_bind_int64(oldest, 1, session_id);
 	step = sqlite3_step(oldest);
+	*ret_ns = (struct rank_number_of){false, 0};
 	if (step == SQLITE_ROW)
-		start = number_at(oldest, 0);
+		*ret_ns = number_at(oldest, 0);
 	sqlite3_reset(oldest);
-	*ret_ns = start.is_known ? start.value : -1;
 	return step == SQLITE_ROW ? 0 : database_errno(step);
 }
 
+/* Appends the processes that have ended, or that have not, to the @count first of @claims. */
+static int read_claims_of(struct writer *writer, int64_t session_id, int64_t oldest_ns,
+	bool have_ended, struct rank_claim *claims, size_t *count)
+{
+	sqlite3_stmt *all = writer->statements.at[ST_RANK_ALL];
+	int step;
+
+	sqlite3_bind_int64(all, 1, session_id);
+	sqlite3_bind_int64(all, 2, oldest_ns);
+	sqlite3_bind_int64(all, 3, (int64_t)(RANKS_COMPARED_MAX - *count));
+	sqlite3_bind_int(all, 4, have_ended);
+	while ((step = sqlite3_step(all)) == SQLITE_ROW && *count < RANKS_COMPARED_MAX)
+		read_claim(all, &claims[(*count)++]);
+	sqlite3_reset(all);
+	return step == SQLITE_ROW ? 0 : database_errno(step);
+}
+
+/*
+ * Reads the living processes first: there may be more that have ended than are compared. Of these
+ * only those that have said something are read.
+ */
 static int read_claims(
 	struct writer *writer, int64_t session_id, struct rank_claim *claims, size_t *ret_count)
 {
-	sqlite3_stmt *all = writer->statements.at[ST_RANK_ALL];
-	int64_t oldest_ns;
-	size_t count = 0;
-	int r, step;
+	struct rank_number_of oldest_ns;
+	int r;
 
 	*ret_count = 0;
 	r = read_oldest(writer, session_id, &oldest_ns);
-	if (r < 0 || oldest_ns < 0)
+	if (r < 0 || !oldest_ns.is_known)
 		return r;
-	sqlite3_bind_int64(all, 1, session_id);
-	sqlite3_bind_int64(all, 2, oldest_ns);
-	sqlite3_bind_int64(all, 3, RANKS_COMPARED_MAX);
-	while ((step = sqlite3_step(all)) == SQLITE_ROW && count < RANKS_COMPARED_MAX)
-		read_claim(all, &claims[count++]);
-	sqlite3_reset(all);
-	*ret_count = count;
-	return step == SQLITE_ROW ? 0 : database_errno(step);
+	r = read_claims_of(writer, session_id, oldest_ns.value, false, claims, ret_count);
+	if (r == 0)
+		r = read_claims_of(writer, session_id, oldest_ns.value, true, claims, ret_count);
+	return r;
 }
 
 static void bind_number(sqlite3_stmt *put, int index, struct rank_number_of number)

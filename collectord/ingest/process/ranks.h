@@ -22,8 +22,8 @@ struct process;
  */
 #define RANKS_ANCESTORS_MAX 16u
 /*
- * Number of processes, the newest ones of a session, that are compared. A node runs a few hundred
- * at a time.
+ * Number of processes of a session that are compared: those that live, then those that have ended
+ * and have said a rank, the newest first. A node runs a few hundred at a time.
  */
 #define RANKS_COMPARED_MAX  1024u
 
@@ -43,8 +43,9 @@ struct rank_claim {
 	uint64_t ancestors[RANKS_ANCESTORS_MAX]; /* a hash of each, itself first */
 	unsigned n_ancestors;
 	/*
-	 * The result is final: it ended before the processes whose ranks are searched began, and is
-	 * here because it lived beside one of them. Others that it lived beside may be missing.
+	 * The process ended before the oldest living one began, so its result below stays. It is
+	 * compared because it lived beside a process of the search; others that it lived beside may
+	 * be missing.
 	 */
 	bool is_final;
 	/* The result; before ranks_resolve() an earlier one, or none. */

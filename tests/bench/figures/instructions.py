@@ -23,8 +23,9 @@ FEW, MANY, MANY_QUICK = 65_536, 327_680, 131_072
 MANY_RANKS, MANY_RANKS_QUICK = 256, 64
 # Measured: 3,739,296 with 64 ranks; 4,439,683 when each shape that is stored was a block of memory of its
 # own and 64 of them a statement; 4,846,492 when a session was summed up at each end. 5,039,594 since
-# ranks that processes say late are compared with those of all others of the session (ingest/ranks.c).
-RANK_GATE = "<= 5300000"
+# ranks that processes say late are compared with those of all others of the session (ingest/ranks.c);
+# 5,287,968 since they are found at each end, too; 5,338,400 since living processes are read first.
+RANK_GATE = "<= 5600000"
 
 
 def collector_cost(bench, rows, ranks):

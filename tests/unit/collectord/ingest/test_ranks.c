@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,18 @@ static const struct scene scenes[] = {
 		{PLAIN(1, 0, 0, 2, "ax", 0), PLAIN(1, NONE, 0, 2, "bx", 0)}},
 };
 
+/* Here the results of processes that have ended are final. */
+static const struct scene final_scenes[] = {
+	{"a process that ended long ago contests by its rank, not by what it was told",
+		{{1, 5, 0, 0, NONE, NONE, 7, 1, 2, "ax", 1, 1, 'A'}, PLAIN(3, 1, 0, 1, "bx", 0)}},
+	{"a replica that ended long ago is one, though the other is not compared any more",
+		{{1, 5, 0, 0, 1, NONE, NONE, NONE, NONE, "ax", NONE, 0, 'A'},
+			PLAIN(6, 1, 0, 1, "bx", 0)}},
+	{"a replica of one that ended long ago is one, and the first keeps its group",
+		{{1, 5, 0, 0, 1, NONE, NONE, NONE, NONE, "ax", NONE, 0, 'A'},
+			{3, ALIVE, 1, 0, 1, NONE, NONE, NONE, NONE, "bx", NONE, 0, 'B'}}},
+};
+
 static struct rank_number_of number(int64_t value)
 {
 	return (struct rank_number_of){value != NONE, value};
@@ -94,7 +107,7 @@ static int64_t value_of(struct rank_number_of number)
 	return number.is_known ? number.value : NONE;
 }
 
-static size_t fill(const struct scene *scene, struct rank_claim claims[ROWS_MAX])
+static size_t fill(const struct scene *scene, bool has_finals, struct rank_claim claims[ROWS_MAX])
 {
 	size_t count = 0;
 
@@ -114,6 +127,12 @@ static size_t fill(const struct scene *scene, struct rank_claim claims[ROWS_MAX]
 			.comm_size = number(row->comm_size),
 			.gpus = row->gpu == NONE ? 0 : 1ull << row->gpu,
 		};
+		if (has_finals && row->end != ALIVE) {
+			claim->is_final = true;
+			claim->rank = number(row->rank);
+			claim->group_rank = number(row->group_rank);
+			claim->group = number(row->group);
+		}
 		for (const char *at = row->ancestors; *at; at++)
 			claim->ancestors[claim->n_ancestors++] = (uint64_t)*at;
 	}
@@ -133,12 +152,12 @@ static void check_groups(const struct scene *scene, const struct rank_claim *cla
 	}
 }
 
-TEST_CASE(each_scene_has_its_ranks_and_groups)
+static void check_scenes(const struct scene *all, size_t scene_count, bool has_finals)
 {
-	for (size_t s = 0; s < sizeof(scenes) / sizeof(scenes[0]); s++) {
-		const struct scene *scene = &scenes[s];
+	for (size_t s = 0; s < scene_count; s++) {
+		const struct scene *scene = &all[s];
 		struct rank_claim claims[ROWS_MAX];
-		size_t count = fill(scene, claims);
+		size_t count = fill(scene, has_finals, claims);
 
 		assert_int_equal(ranks_resolve(claims, count), 0);
 		for (size_t i = 0; i < count; i++)
@@ -151,12 +170,22 @@ TEST_CASE(each_scene_has_its_ranks_and_groups)
 	}
 }
 
+TEST_CASE(each_scene_has_its_ranks_and_groups)
+{
+	check_scenes(scenes, sizeof(scenes) / sizeof(scenes[0]), false);
+}
+
+TEST_CASE(a_final_result_stays_and_is_compared)
+{
+	check_scenes(final_scenes, sizeof(final_scenes) / sizeof(final_scenes[0]), true);
+}
+
 /* A second search finds the same ranks: results do not count as claims. */
 TEST_CASE(a_second_look_finds_the_same)
 {
 	for (size_t s = 0; s < sizeof(scenes) / sizeof(scenes[0]); s++) {
 		struct rank_claim claims[ROWS_MAX], again[ROWS_MAX];
-		size_t count = fill(&scenes[s], claims);
+		size_t count = fill(&scenes[s], false, claims);
 
 		assert_int_equal(ranks_resolve(claims, count), 0);
 		memcpy(again, claims, sizeof(again));

@@ -458,7 +458,7 @@ static void end_and_take_rounds(struct hand *hand, struct tenant *t)
 	rounds_until_over(hand, t);
 }
 
-/* The other replica ended before a third process began, so that is not compared with it. */
+/* The first replica ended before the third process began, so these two are not compared. */
 HAND_CASE(a_replica_gets_no_rank_when_a_process_ends_that_began_after_the_other_replica)
 {
 	struct tenant first, second, third;
@@ -484,6 +484,36 @@ HAND_CASE(a_replica_gets_no_rank_when_a_process_ends_that_began_after_the_other_
 		0);
 	end_and_take_rounds(hand, &second);
 	end_and_take_rounds(hand, &third);
+	assert_number(first.path, "SELECT count(*) FROM rtl_process WHERE told_rank = 0", 2);
+	assert_number(first.path, "SELECT count(*) FROM rtl_process WHERE rank IS NOT NULL", 0);
+}
+
+/* More than are compared, all of which ended while the first replica lived. */
+HAND_CASE(replicas_are_compared_before_processes_that_have_ended)
+{
+	struct tenant first, second;
+	sqlite3 *db;
+
+	ask_to_open(hand, &first, 0, getuid(), "job", STORE_NEW);
+	rounds_until_open(hand, first.session);
+	second = first;
+	db = first.session->database->writer->db;
+	open_process(hand, &first, 10);
+	open_process(hand, &second, 11);
+	assert_int_equal(
+		database_exec(db,
+			"UPDATE rtl_process SET told_rank = 0, told_world_size = 1, start_ns = id;"
+			"INSERT OR REPLACE INTO rtl_queue (process_id, queueId, gpuId, dispatched) "
+			"VALUES (1, 77, 0, 1), (2, 77, 1, 1);"
+			"WITH RECURSIVE number(n) AS (VALUES (1) UNION ALL "
+			"SELECT n + 1 FROM number WHERE n < 2000) "
+			"INSERT INTO rtl_process (session_id, pid, start_ns, end_ns, ended, "
+			"boot_id, uid, token, start_time) SELECT session_id, pid, 2, 3 + n, "
+			"'exited', boot_id, uid, token, start_time + n "
+			"FROM rtl_process JOIN number WHERE id = 1"),
+		0);
+	end_and_take_rounds(hand, &first);
+	end_and_take_rounds(hand, &second);
 	assert_number(first.path, "SELECT count(*) FROM rtl_process WHERE told_rank = 0", 2);
 	assert_number(first.path, "SELECT count(*) FROM rtl_process WHERE rank IS NOT NULL", 0);
 }

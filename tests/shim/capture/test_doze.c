@@ -14,6 +14,7 @@
 
 #include "proto/base/clock.h"
 #include "proto/wire/msg.h"
+#include "shim/base/gate.h"
 #include "shim/base/wakeup.h"
 #include "shim/events/events.h"
 #include "shim/events/markers.h"
@@ -58,6 +59,16 @@ static void wait_for_doze(bool is_on)
 	uint64_t deadline_ns = clock_monotonic_ns() + DEADLINE_NS;
 
 	while (doze_is_on() != is_on) {
+		assert_true(clock_monotonic_ns() < deadline_ns);
+		poll(NULL, 0, 1);
+	}
+}
+
+static void wait_for_gate(void)
+{
+	uint64_t deadline_ns = clock_monotonic_ns() + DEADLINE_NS;
+
+	while (!gate_is_open(gate_load(&gate_word))) {
 		assert_true(clock_monotonic_ns() < deadline_ns);
 		poll(NULL, 0, 1);
 	}
@@ -252,6 +263,8 @@ WORKER_CASE(being_told_to_record_ends_a_doze)
 	int fd = begin_dormant(f);
 
 	send_control(fd, 2, true);
+	/* Each pass of the thread ends the doze for a moment, too. */
+	wait_for_gate();
 	wait_for_doze(false);
 	synth_submit(f->capture, f->queue, &packet);
 	while (synth_step(f->queue, SYNTH_DOORBELL))

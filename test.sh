@@ -45,6 +45,8 @@ took() {
 }
 
 tests/setup.sh test
+# Tests import Debian's packages for python3. A python3 of pyenv, first on a PATH, takes ten times as long to start.
+PATH=/usr/bin:/bin:$PATH
 took tests
 echo "setup: $took s of processor time"
 
@@ -119,22 +121,19 @@ many_cases='^unit\.(query_pages|steps|store_(cache|disk|power)|timeline_(cases|p
 # What asks for the memory that a process takes, which a sanitizer changes.
 of_memory='^unit\.(config|store_quota)$'
 
-# What holds no code of ours in it need not run twice. Without --long it is the modules, and with them one program or two
-# of each kind: a start with ASan takes as long as ten without, and most tests of whole programs ask the same code again,
-# of more files, users, counts or runtimes. Nor are leaks looked for but of the modules, and where a program runs
-# out of memory or hears nonsense: to look is half of what a short one takes.
+# What holds no code of ours in it need not run twice. Without --long it is the modules, what they are sent by strangers, and
+# the collector that runs out of memory or hears nonsense: a start with ASan takes as long as ten without, and the other
+# tests of whole programs run the same code again, of more files, users, counts or runtimes.
 run_asan() {
-	local never='^(model|lint|systemd)\.|^integration\.(manual|other_tools|packaging)$' leaks='^(unit|capture|shim|fuzz)\.|^reliability\.memory_|^hostile\.frames$'
-	local often='^hostile\.(held_recorder|killed|names|passed)$|^integration\.(cut|live)$'
-	often+='|^reliability\.(disk_full|flips_store|kill_both|restart)$'
+	local never='^(model|lint|systemd)\.|^integration\.(manual|other_tools|packaging)$'
+	local often='^(unit|capture|shim|fuzz)\.|^reliability\.memory_|^hostile\.frames$'
 	local alike="$many_cases|^shim\.other_tool_after_"
 
 	if [ -n "$long$only" ]; then
 		run asan build/asan -E "$never"
-		return
+	else
+		run asan build/asan -R "$often" -E "$alike"
 	fi
-	run asan build/asan -R "$leaks" -E "$alike"
-	ASAN_OPTIONS=detect_leaks=0 run_programs 'asan, programs' build/asan -R "$often"
 }
 
 export LSAN_OPTIONS=suppressions=$PWD/tests/lsan.supp:print_suppressions=0
@@ -154,7 +153,9 @@ exec {built}< <(
 	preset=asan
 	[ -n "$long$only" ] || preset=asan-often # what run_asan runs
 	build asan "$preset" || exit
-	build tsan || exit
+	preset=tsan
+	[ -n "$long$only" ] || preset=tsan-often # what $threads below names
+	build tsan "$preset" || exit
 	[ -z "$long$only" ] || build fuzz
 )
 builder=$!
@@ -197,12 +198,13 @@ unset RTL_TEST_LONG
 await asan
 run_asan
 # The threads of the product are the shim's, beside those of a program, and the store's: without --long what starts
-# neither is left out, and so is what the same threads do in another test. Files, quotas, lost power and missing memory
-# are met by the thread that the other tests of the store watch.
+# neither is left out, and so is what the same threads do in another test. Files, quotas, limits, lies, lost power and
+# missing memory are met by the thread that the other tests of the store watch.
 await tsan
 threads='^(capture|shim)\.|^softgpu\.(direct|aql)$'
-threads+='|^unit\.(collectord.*|copies|copy_watch|drain.*|events|exit_status|gate|identity|ipc|losses|markers|store.*|symbols)$'
-alike='^unit\.(collectord_left|identity|store_(cache|disk|files|index|memory_[0-9]|power|quota))$|^shim\.(other_tool_.*|queues_come_and_go)$'
+threads+='|^unit\.(collectord|copies|copy_watch|drain|drained|events|exit_status|gate|ipc|losses|markers|symbols)$'
+threads+='|^unit\.store(_(aside|feed|rounds|wal))?$'
+alike='^capture\.crash$|^shim\.(other_tool_.*|queues_come_and_go)$'
 if [ -n "$long" ]; then
 	threads='^(unit|capture|shim)\.|^softgpu\.(direct|script|topology|aql)$' alike='^$'
 fi

@@ -2,8 +2,8 @@
 """Instructions of the collector for one more row, and for one more rank, all in: both threads,
 sockets to checkpoint.
 
-Ranks that only send (feeders.c) to a real collector under callgrind, at two sizes: what is done once
-a life, a session or a rank is in neither. A rank is what as many rows of more of them cost more: its
+Ranks that only send (feeders.c) to a real collector under cachegrind without its caches, which counts the same as
+callgrind in half the time, at two sizes: what is done once a life, a session or a rank is in neither. A rank is what as many rows of more of them cost more: its
 Hello, 100 names and 400 shapes that are defined and stored, its end. Its monotonic clock stands still (still_clock.c), so that
 it commits by rows, as it does at speed: else the figure would be of how busy the machine is.
 Baseline: SQLite alone with the same rows, by a virtual table (insert_floor.c). No limit depends on it, so
@@ -24,22 +24,24 @@ MANY_RANKS, MANY_RANKS_QUICK = 256, 64
 # Measured: 3,739,296 with 64 ranks; 4,439,683 when each shape that is stored was a block of memory of its
 # own and 64 of them a statement; 4,846,492 when a session was summed up at each end. 5,039,594 since
 # ranks that processes say late are compared with those of all others of the session (ingest/ranks.c);
-# 5,287,968 since they are found at each end, too; 5,338,400 since living processes are read first.
-RANK_GATE = "<= 5600000"
+# 5,287,968 since they are found at each end, too; 5,338,400 since living processes are read first. What a rank is
+# compared with depends on how many are there, by the order in which the threads run: 5,603,635 and 5,665,683 under
+# cachegrind; and 5 % more.
+RANK_GATE = "<= 5900000"
 
 
 def collector_cost(bench, rows, ranks):
     profile = bench.folder / "profile"
-    wrap = ("valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}")
+    wrap = ("valgrind", "--tool=cachegrind", "--cache-sim=no", f"--cachegrind-out-file={profile}")
     with Collector(bench, wrap=wrap,
                    LD_PRELOAD=bench.program("libstill-clock.so")) as collector:
         collector.feed(ranks, rows // ranks, "--hasty")
         collector.until_ended(ranks)
         collector.stop()
         collector.check(rows, is_closed=False)  # that is for a timer, which stands still
-    found = re.search(r"^(?:summary|totals): (\d+)", profile.read_text(), re.M)
+    found = re.search(r"^summary: (\d+)", profile.read_text(), re.M)
     if not found:
-        raise BenchError("callgrind's profile has no total")
+        raise BenchError("cachegrind's profile has no total")
     return int(found[1])
 
 

@@ -19,11 +19,11 @@ def main():
     with bench.scratch():
         program = bench.program("look-cost")
 
-        def cost(functions, queues=QUEUES, slots=0, loads=0):
-            return bench.callgrind([program, queues, slots, loads], functions, bench.environment())
+        def cost(functions, slots=0, loads=0):
+            return bench.callgrind([program, QUEUES, slots, loads], functions, bench.environment())
 
         look = cost(["look_once"])
-        slot = bench.slope(lambda slots: cost(["look_once"], slots=slots), 1000, 5000)
+        slot = (cost(["look_once"], slots=5000) - look) / 5000
         loads = [bench.slope(lambda n, function=function: cost([function], loads=n), 1000, 5000)
                  for function in ("load_often", "load_plainly")]
     load = loads[0] - loads[1]

@@ -16,6 +16,7 @@ DEADLINE_S = 900
 # What takes longer than the fault itself and this is a stall of ours, even on such a machine.
 STALL_S_MAX = 800
 FOR_EVER = 100_000_000  # dispatches
+LOOKS_OFTEN, SELDOM_S = 20, 0.1  # wait_for()
 
 
 def fail(text):
@@ -24,11 +25,15 @@ def fail(text):
 
 
 def wait_for(what, condition, step_s=0.01):
-    """Poll @condition until true; fails after the deadline."""
-    deadline = time.monotonic() + DEADLINE_S
+    """Poll @condition until true; fails after the deadline. To look may start a program or read a database: what is
+    not there after LOOKS_OFTEN looks is looked for less often."""
+    deadline, looks = time.monotonic() + DEADLINE_S, 0
     while not condition():
         if time.monotonic() > deadline:
             fail("gave up waiting for " + what)
+        looks += 1
+        if looks == LOOKS_OFTEN:
+            step_s = max(step_s, SELDOM_S)
         time.sleep(step_s)  # the poll interval of a wait with a deadline
 
 

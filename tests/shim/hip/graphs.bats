@@ -22,7 +22,7 @@ load hip.bash
 }
 
 @test "a chain of 5,000 nodes, replayed again and again" {
-	scene graph 5000 "${RTL_TEST_LONG:+10}10"
+	scene graph 5000 "${RTL_TEST_LONG:+100}4"
 	complete_with_calls
 }
 
@@ -53,9 +53,9 @@ numbered() { # numbered LAUNCHES NODES
 }
 
 @test "host calls recorded: 5,000 nodes, each with its number in its replay" {
-	rtl_options="--mode hip" scene graph 5000 10
+	rtl_options="--mode hip" scene graph 5000 4
 	exact
-	numbered 10 5000
+	numbered 4 5000
 }
 
 @test "host calls recorded: a graph on four queues, numbered over all of them" {

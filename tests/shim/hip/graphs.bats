@@ -53,9 +53,10 @@ numbered() { # numbered LAUNCHES NODES
 }
 
 @test "host calls recorded: 5,000 nodes, each with its number in its replay" {
-	rtl_options="--mode hip" scene graph 5000 4
+	local replays=${RTL_TEST_LONG:+1}4
+	rtl_options="--mode hip" scene graph 5000 "$replays"
 	exact
-	numbered 4 5000
+	numbered "$replays" 5000
 }
 
 @test "host calls recorded: a graph on four queues, numbered over all of them" {

@@ -142,7 +142,7 @@ def dawdle(pipe, path, count):
                 texts.add(refusal(connection))
                 connection.close()
                 slow[number] = connect(path)
-        time.sleep(0.001)  # the pace of a client that has time
+        time.sleep(0.01)  # the pace of a client that has time
     pipe.recv()
     return sorted(text or "" for text in texts)
 

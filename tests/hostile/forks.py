@@ -196,4 +196,4 @@ def test(street, arguments):
 
 
 if __name__ == "__main__":
-    run(test, processes=(200, 5_000), forks=(4_000, 300_000))
+    run(test, processes=(100, 5_000), forks=(2_000, 300_000))

@@ -64,4 +64,4 @@ def test(street, arguments):
 
 
 if __name__ == "__main__":
-    run(test, frames=(32_000, 10_000_000))
+    run(test, frames=(16_000, 10_000_000))

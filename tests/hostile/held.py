@@ -194,4 +194,4 @@ def removal(street, _arguments):
 
 
 if __name__ == "__main__":
-    run({"recorder": recorder, "locks": locks, "removal": removal}, locks=(20_000, 150_000))
+    run({"recorder": recorder, "locks": locks, "removal": removal}, locks=(5_000, 150_000))

@@ -5,7 +5,7 @@
 usage: connections.py --build DIR [--seconds N] [--crowd N]
 
   crowd   1,000 live ranks of 8 uids, which are then killed all at once
-  caps    three uids open as many connections as they may, and more
+  caps    several uids open as many connections as they may, and more
   slow    64 connections that never say what they are
   bytes   questions byte by byte, and frames that never end
   flood   one uid connects as fast as it can
@@ -17,6 +17,7 @@ import time
 import wire
 from neighbours import (HOSTILE_UID, Database, ask, connect, fail, percentile, receive,
                      refusal, run, wait_for)
+from node import is_long
 
 UIDS = 8
 CROWD_MIB_MAX = 96
@@ -26,6 +27,7 @@ FRAME_S_MAX = 5
 REFUSAL_S = 60  # collectord/service/log.c: the same of the same user is said again after so long
 SPELL_S = 60  # so long a machine may stand still
 FLOODERS = 4
+GREEDY = 3 if is_long() else 2  # users
 SPELLERS, BEGUN = 4, 20  # users, and of each so many frames that never end
 HONEST_UID = HOSTILE_UID + 50
 QUESTION = wire.frame(sessions_request={"version_min": 1, "version_max": 1})
@@ -100,8 +102,8 @@ def caps(street):
     """Each has as many as a user may have, whatever the others have."""
     words, start = [], time.monotonic()
     greedy = []
-    with street.attack("three users at their limit of connections") as attack:
-        for i in range(3):
+    with street.attack("%d users at their limit of connections" % GREEDY) as attack:
+        for i in range(GREEDY):
             greedy.append(street.neighbour(HOSTILE_UID + i, hold, CONNECTIONS_MAX + 50))
             count, texts = greedy[i].result()
             if count != CONNECTIONS_MAX or texts != ["too many connections of this user"]:
@@ -117,9 +119,9 @@ def caps(street):
     most = len(greedy) * (1 + (time.monotonic() - start) // REFUSAL_S)
     if len(set(said)) != len(greedy) or len(said) > most:
         fail("%d users refused 50 times each, said of %s" % (len(greedy), said))
-    print("caps: of all they want three uids get %s connections, the others are refused, said once "
+    print("caps: of all they want %d uids get %s connections, the others are refused, said once "
           "each; RSS %d MiB; another uid is answered after %.0f ms" %
-          (", ".join(words), rss, 1000 * answer))
+          (GREEDY, ", ".join(words), rss, 1000 * answer))
 
 
 # ---- too slow ----------------------------------------------------------------------------------

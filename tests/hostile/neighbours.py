@@ -36,7 +36,7 @@ ACKS_MIN = 250 if is_long() else 40
 HOSTILE_UID = 61100  # and those behind it
 # Dispatches a second, of an honest rank: as many frames at each rate. What else is left of two processors is the
 # daemon's.
-RATE, RATE_SANITIZED = 2_000 if is_long() else 500, 250
+RATE, RATE_SANITIZED = 2_000 if is_long() else 250, 250
 PR_SET_DUMPABLE = 4
 ACK = struct.Struct("=QQ")  # struct ack_time of tests/shim/capture/ack_times.h
 fork = multiprocessing.get_context("fork")

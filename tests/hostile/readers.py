@@ -126,4 +126,4 @@ def test(street, arguments):
 
 
 if __name__ == "__main__":
-    run(test, askers=(100, 800), rows=(500, 100_000))
+    run(test, askers=(100, 800), rows=(250, 100_000))

@@ -65,7 +65,7 @@ compare() { # compare DATABASE
 
 # bats test_tags=flood
 @test "as fast as they go, eight ranks on whatever processors there are: every dispatch is stored" {
-	RTL_EXIT_MS=60000 $rtl run -o t.db --device soft -- "$demo" --ranks 8 --dispatches 100000 >out 2>err
+	RTL_EXIT_MS=60000 $rtl run -o t.db --device soft -- "$demo" --ranks 8 --dispatches "${RTL_TEST_LONG:+1}25000" >out 2>err
 	cat err
 	accounted t.db
 	[ "$(told out)" = "$(stored t.db)" ]
@@ -73,7 +73,7 @@ compare() { # compare DATABASE
 }
 
 @test "paced at 20,000 a second and rank: nothing dropped" {
-	$rtl run -o t.db --device soft --strict -- "$demo" --ranks 2 --dispatches 60000 --rate 20000 >out
+	$rtl run -o t.db --device soft --strict -- "$demo" --ranks 2 --dispatches "${RTL_TEST_LONG:+1}20000" --rate 20000 >out
 	[ "$(told out)" = "$(stored t.db)" ]
 	[ "$(sql t.db 'SELECT sum(dropped) FROM rtl_account')" -eq 0 ]
 }
@@ -104,7 +104,7 @@ compare() { # compare DATABASE
 
 @test "an end that may take no time: the program ends as ever, the recorder is read" {
 	export RTL_EXIT_MS=0
-	for n in $(seq 20); do
+	for n in $(seq "${RTL_TEST_LONG:+2}5"); do
 		run -0 --separate-stderr "$rtl" run -o "t$n.db" --device soft -- \
 			"$demo" --ranks 2 --dispatches 3000
 		[ "$(grep -c '^dispatched rank=. gpu=. kernels=3000$' <<<"$output")" -eq 2 ]

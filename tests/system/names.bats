@@ -20,22 +20,26 @@ compare() { # compare DATABASE
 	[ "$(sql "$1" "SELECT coalesce(sum(value), 0) FROM rtl_counter WHERE name = 'symbols_unknown'")" -eq 0 ]
 }
 
-@test "1,000 code objects at one address, half of them unloaded while their last kernel runs" {
+@test "code objects at one address, half of them unloaded while their last kernel runs" {
+	local objects=250
+	[ -z "${RTL_TEST_LONG:-}" ] || objects=1000
 	prepare "default duration=1ms"
-	SOFTGPU_REALTIME=1 $rtl run --strict -o t.db --device soft -- "$names" cycles "$code/cycle.co" 1000 >out
+	SOFTGPU_REALTIME=1 $rtl run --strict -o t.db --device soft -- "$names" cycles "$code/cycle.co" "$objects" >out
 	# Or the test would test nothing.
 	grep -qx 'addresses 1' out
-	grep -qx 'dispatched 3000' out
+	grep -qx "dispatched $((3 * objects))" out
 	compare t.db
-	[ "$(sql t.db 'SELECT count(*), count(DISTINCT symbol) FROM rtl_kernel')" = "1000|1000" ]
+	[ "$(sql t.db 'SELECT count(*), count(DISTINCT symbol) FROM rtl_kernel')" = "$objects|$objects" ]
 	[ "$(sql t.db 'SELECT count(*) FROM (SELECT 1 FROM rocpd_op GROUP BY description_id HAVING count(*) <> 3)')" -eq 0 ]
 }
 
 @test "four threads load and unload while others dispatch" {
+	local cycles=60
+	[ -z "${RTL_TEST_LONG:-}" ] || cycles=250
 	prepare "default duration=20us"
-	$rtl run --strict -o t.db --device soft -- "$names" threads "$code/cycle.co" 4 250 >out
+	$rtl run --strict -o t.db --device soft -- "$names" threads "$code/cycle.co" 4 "$cycles" >out
 	compare t.db
-	[ "$(sql t.db 'SELECT count(*) FROM rtl_kernel')" -eq 1001 ]
+	[ "$(sql t.db 'SELECT count(*) FROM rtl_kernel')" -eq $((4 * cycles + 1)) ]
 	# Each thread's kernels are on its own queue only, in the order of its cycles.
 	[ "$(sql t.db "SELECT count(DISTINCT queueId || substr(k.symbol, 1, 3)), count(DISTINCT queueId)
 		FROM rocpd_op o JOIN rtl_kernel k ON k.id = o.description_id")" = "5|5" ]

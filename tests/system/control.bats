@@ -128,7 +128,7 @@ now_ns() { python3 -c 'import time; print(time.clock_gettime_ns(time.CLOCK_BOOTT
 begin() { # begin RANKS OPTION...: a job that dispatches until it is killed; waits for all ranks
 	local ranks=$1
 	shift
-	"$rtl" run -o t.db --device soft "$@" -- "$demo" --ranks "$ranks" --dispatches 100000000 --rate 2000 \
+	"$rtl" run -o t.db --device soft "$@" -- "$demo" --ranks "$ranks" --dispatches 100000000 --rate 500 \
 		>out 2>err 3>&- &
 	runner=$!
 	pids+=($runner)
@@ -197,7 +197,7 @@ runs() {
 	begin 8 --dormant
 	asked=$(now_ns)
 	# Where all stands still its time may be over before it is answered, or it is heard after that.
-	"$rtl" ctl start --ranks 0,3-5 --duration 3s >out.ctl || grep -q ' did not answer in time' out.ctl
+	"$rtl" ctl start --ranks 0,3-5 --duration 1s >out.ctl || grep -q ' did not answer in time' out.ctl
 	grep -q ': [0-4] of 4 processes record' out.ctl
 	ends() {
 		[ "$("$rtl" ctl status | grep -c ': dormant$')" -eq 8 ] &&
@@ -208,7 +208,7 @@ runs() {
 	end
 	[ "$(sql t.db 'SELECT group_concat(rank) FROM (SELECT DISTINCT rank FROM rocpd_op ORDER BY rank)')" = 0,3,4,5 ]
 	[ "$(runs)" -eq 4 ]
-	[ "$(sql t.db "SELECT count(*), min(to_ns) >= $asked + 3000000000 FROM rtl_recording WHERE end_why = 'control'")" = "4|1" ]
+	[ "$(sql t.db "SELECT count(*), min(to_ns) >= $asked + 1000000000 FROM rtl_recording WHERE end_why = 'control'")" = "4|1" ]
 }
 
 @test "rtl ctl that applies to no process says why" {
@@ -274,7 +274,7 @@ serve() {
 }
 
 start_rank() { # start_rank RANK: a dormant one of the session "late"
-	RTL_RANK=$1 WORLD_SIZE=2 "$demo" --dispatches 100000000 --rate 2000 >>out 2>>err 3>&- &
+	RTL_RANK=$1 WORLD_SIZE=2 "$demo" --dispatches 100000000 --rate 500 >>out 2>>err 3>&- &
 	pids+=($!)
 	ranks+=($!)
 }

@@ -460,7 +460,7 @@ def check_seed(seed, folder):
 
 def main():
     first, count = (int(n) for n in sys.argv[2:4]) if len(sys.argv) > 3 else (1, 0)
-    count = count or (1000 if os.environ.get("RTL_TEST_LONG") else 12)
+    count = count or (1000 if os.environ.get("RTL_TEST_LONG") else 6)
     os.environ.pop("RTL_CATEGORIES", None)
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(2) as pool:
         folder = pathlib.Path(name)

@@ -12,10 +12,10 @@ fixture() { # fixture KIND [FILE]
 columns() {
 	local file=$1 table=$2
 	shift 2
-	"$rtl" collectives --csv="$table" "$file" | python3 -c '
-import csv, sys
-for row in csv.DictReader(sys.stdin):
-    print("|".join(row[c] for c in sys.argv[1:]))' "$@"
+	local names
+	names=$(printf ',[%s]' "$@") # in brackets, since a name in quotes that is no column's is a text
+	"$rtl" collectives --csv="$table" "$file" >columns.csv
+	sqlite3 :memory: '.import --csv columns.csv t' "SELECT ${names#,} FROM t"
 }
 
 json() { # json FILE EXPRESSION: of the document d

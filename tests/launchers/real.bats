@@ -18,8 +18,11 @@ ranks_are() { # ranks_are DATABASE COUNT LAUNCHER
 	PATH=$RTL_BUILD/bin:$PATH
 	# PyTorch 2 spells it --no-python, Debian's 1.13 --no_python.
 	# 1.13 on Python 3.11 fails on its own unless one stream is teed and one redirected.
-	local no_python=--no_python
-	! torchrun --help | grep -q -- --no-python || no_python=--no-python
+	local no_python=--no_python torch
+	torch=$(python3 -c 'import importlib.util as u; print(u.find_spec("torch").origin)')
+	if grep -q -- '"--no-python"' "${torch%/*}/distributed/run.py"; then
+		no_python=--no-python
+	fi
 	rtl trace --device soft -o trace.db torchrun $no_python --nproc_per_node=8 \
 		-t 1 -r 2 --log_dir log --master_port "$(free_port)" \
 		"$demo" --steps 5 >out 2>err || { cat err; false; }

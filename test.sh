@@ -174,7 +174,7 @@ apart='^integration\.(fidelity_intercept|formats_apart)$|^calls\.wheels$|^hip\.m
 apart+='|^model\.(recorder|events|promela_(recovery|recovery_ends|recovery_shut|events))$'
 apart+='|^model\.promela_(finds_([2-9]|[1-9][0-9])|(channel|recovery)_finds_[2-9])$'
 # What run_asan runs as well, with the same counts.
-apart+='|^hostile\.(frames|held_recorder|names|passed)$|^reliability\.(disk_full|flips_store|memory_[12])$'
+apart+='|^hostile\.frames$|^reliability\.memory_[12]$'
 if [ -n "$long$only" ]; then
 	run_programs release build
 else

@@ -53,7 +53,8 @@
 		"p.ancestors, p.rank, p.world_size, p.\"group\", p.group_rank, "                   \
 		"p.end_ns <= ?2 FROM rtl_process p WHERE p.session_id = ?1 AND "                   \
 		"(p.ended IS NOT NULL) = ?4 AND (NOT ?4 OR "                                       \
-		"(coalesce(p.told_rank, p.comm, p.told_world_size) IS NOT NULL AND p.end_ns > "    \
+		"((p.comm IS NOT NULL OR (p.told_rank IS NOT NULL AND EXISTS (SELECT 1 FROM "      \
+		"rtl_queue q WHERE q.process_id = p.id AND q.dispatched > 0))) AND p.end_ns > "    \
 		"(SELECT min(start_ns) FROM rtl_process WHERE session_id = ?1 AND "                \
 		"(ended IS NULL OR end_ns > ?2)))) ORDER BY p.id DESC LIMIT ?3")                   \
 	X(RANK_OLDEST, "SELECT min(start_ns) FROM rtl_process WHERE session_id = ?1 "              \

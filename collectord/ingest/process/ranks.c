@@ -405,8 +405,21 @@ static int read_claims_of(struct writer *writer, int64_t session_id, int64_t old
 }
 
 /*
+ * Where not all fit, a process that another was compared with may be missing: those that have ended
+ * keep their result, and those whose rank was contested have none.
+ */
+static void keep_results(struct rank_claim *claims, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		bool was_contested = !claims[i].rank.is_known && claims[i].group_rank.is_known;
+
+		claims[i].is_final |= claims[i].end_ns != INT64_MAX || was_contested;
+	}
+}
+
+/*
  * Reads the living processes first: there may be more that have ended than are compared. Of these
- * only those that have said something are read.
+ * only those are read that can have a part in it.
  */
 static int read_claims(
 	struct writer *writer, int64_t session_id, struct rank_claim *claims, size_t *ret_count)
@@ -421,6 +434,8 @@ static int read_claims(
 	r = read_claims_of(writer, session_id, oldest_ns.value, false, claims, ret_count);
 	if (r == 0)
 		r = read_claims_of(writer, session_id, oldest_ns.value, true, claims, ret_count);
+	if (*ret_count == RANKS_COMPARED_MAX)
+		keep_results(claims, *ret_count);
 	return r;
 }
 

@@ -23,7 +23,8 @@ struct process;
 #define RANKS_ANCESTORS_MAX 16u
 /*
  * Number of processes of a session that are compared: those that live, then those that have ended
- * and have said a rank, the newest first. A node runs a few hundred at a time.
+ * and had a rank and a GPU, the newest first. Where there are more, what was found before stays. A
+ * node runs a few hundred at a time.
  */
 #define RANKS_COMPARED_MAX  1024u
 
@@ -43,9 +44,8 @@ struct rank_claim {
 	uint64_t ancestors[RANKS_ANCESTORS_MAX]; /* a hash of each, itself first */
 	unsigned n_ancestors;
 	/*
-	 * The process ended before the oldest living one began, so its result below stays. It is
-	 * compared because it lived beside a process of the search; others that it lived beside may
-	 * be missing.
+	 * Its result below stays, because others that it lived beside may be missing: it ended
+	 * before the oldest living one began, or there are more than are compared.
 	 */
 	bool is_final;
 	/* The result; before ranks_resolve() an earlier one, or none. */

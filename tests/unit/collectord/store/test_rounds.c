@@ -488,8 +488,11 @@ HAND_CASE(a_replica_gets_no_rank_when_a_process_ends_that_began_after_the_other_
 	assert_number(first.path, "SELECT count(*) FROM rtl_process WHERE rank IS NOT NULL", 0);
 }
 
-/* More than are compared, all of which ended while the first replica lived. */
-HAND_CASE(replicas_are_compared_before_processes_that_have_ended)
+/*
+ * More than are compared ended while the replicas lived. When the second one ends, the first is
+ * among those that are left out.
+ */
+HAND_CASE(replicas_get_no_rank_beside_more_ended_processes_than_are_compared)
 {
 	struct tenant first, second;
 	sqlite3 *db;
@@ -508,12 +511,16 @@ HAND_CASE(replicas_are_compared_before_processes_that_have_ended)
 			"WITH RECURSIVE number(n) AS (VALUES (1) UNION ALL "
 			"SELECT n + 1 FROM number WHERE n < 2000) "
 			"INSERT INTO rtl_process (session_id, pid, start_ns, end_ns, ended, "
-			"boot_id, uid, token, start_time) SELECT session_id, pid, 2, 3 + n, "
-			"'exited', boot_id, uid, token, start_time + n "
-			"FROM rtl_process JOIN number WHERE id = 1"),
+			"boot_id, uid, token, start_time, told_rank) SELECT session_id, pid, 2, "
+			"3 + n, 'exited', boot_id, uid, token, start_time + n, 5 "
+			"FROM rtl_process JOIN number WHERE id = 1;"
+			"INSERT INTO rtl_queue (process_id, queueId, gpuId, dispatched) "
+			"SELECT id, 77, 3, 1 FROM rtl_process WHERE id > 2"),
 		0);
 	end_and_take_rounds(hand, &first);
+	assert_number(first.path, "SELECT count(*) FROM rtl_process WHERE group_rank = 0", 2);
 	end_and_take_rounds(hand, &second);
 	assert_number(first.path, "SELECT count(*) FROM rtl_process WHERE told_rank = 0", 2);
-	assert_number(first.path, "SELECT count(*) FROM rtl_process WHERE rank IS NOT NULL", 0);
+	assert_number(first.path,
+		"SELECT count(*) FROM rtl_process WHERE told_rank = 0 AND rank IS NOT NULL", 0);
 }

@@ -16,7 +16,7 @@
 
 static atomic_flag is_taking = ATOMIC_FLAG_INIT;
 
-/* The last change that was taken from this runtime's process; protected by is_taking. */
+/* The last change that was taken since rank_changes_begin(); protected by is_taking. */
 static struct {
 	struct process_rank rank;
 	bool is_undefined; /* another thread kept it from the log */
@@ -115,7 +115,13 @@ void rank_changes_run(struct recorder *recorder)
 
 bool rank_changes_end(struct recorder *recorder)
 {
-	return run(recorder, RECORDER_DEFINE_TRY);
+	bool is_done = run(recorder, RECORDER_DEFINE_TRY);
+
+	for (unsigned checks = 0; !is_done && checks < PATIENCE_YIELDS;) {
+		wait_between_checks(&checks);
+		is_done = run(recorder, RECORDER_DEFINE_TRY);
+	}
+	return is_done;
 }
 
 void rank_changes_begin(void)

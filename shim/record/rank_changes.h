@@ -10,12 +10,13 @@
 
 struct recorder;
 
-/* A new recorder, whose Hello has the rank: what an earlier recorder did not get is none of it. */
+/* A recorder begins, whose Hello has the rank: a change that an earlier one did not get is not
+ * recorded in it. */
 void rank_changes_begin(void);
 /* Records what has changed; does nothing while another thread does so. */
 void rank_changes_run(struct recorder *recorder);
 /*
- * The same for the thread that ends the process, without waiting. Returns false if it could not
+ * The same for the thread that ends the process, without sleeping. Returns false if it could not
  * record the last change, because another thread, which may have no processor, or this one where a
  * signal has interrupted it, is recording or appends to the log: the caller tries again while it
  * has time.

@@ -639,7 +639,7 @@ static uint64_t settle_alone(struct worker *w, uint64_t until_ns)
 		anchors_take(&w->anchors, now_ns);
 	if (!w->has_greeted)
 		conn_last_words(&w->conn);
-	return now_ns;
+	return clock_boottime_ns();
 }
 
 /* worker_stop() may take what is left of exit_ns. */

@@ -175,7 +175,7 @@ apart+='|^runtimes\.6\.1\.2\.(copies|graphs_.*|hip_(calls|copies)|opened_local|r
 apart+='|^model\.(recorder|events|promela_(recovery|recovery_ends|recovery_shut|events|mixed|one_slot))$'
 apart+='|^model\.promela_(finds_([2-9]|[1-9][0-9])|(channel|recovery)_finds_[2-9])$'
 # What run_asan runs as well, with the same counts.
-apart+='|^capture\.(doze|flood|intercept|left|worker)$|^hostile\.frames$|^reliability\.memory_[12]$'
+apart+='|^capture\.(doze|flood|intercept|worker)$|^hostile\.frames$|^reliability\.memory_[12]$'
 if [ -n "$long$only" ]; then
 	run_programs release build
 else
@@ -201,8 +201,7 @@ unset RTL_TEST_LONG
 await asan
 run_asan
 # The threads of the product are the shim's, beside those of a program, and the store's: without --long what starts
-# neither is left out, and so is what the same threads do in another test. Files, quotas, limits, lies, lost power and
-# missing memory are met by the thread that the other tests of the store watch.
+# neither is left out, and so is what the same threads do in another test.
 await tsan
 threads='^(capture|shim)\.|^softgpu\.(direct|aql)$'
 threads+='|^unit\.(collectord|copies|copy_watch|drain|drained|events|exit_status|gate|ipc|losses|markers|symbols)$'

@@ -21,8 +21,9 @@ def is_counter():
     return source.exists() and source.read_text().strip() in COUNTERS
 
 
-# Measured: 482 alone, 486 and a little more beside other tests (463 to 466 before ADR 0001), and 827 to 830 with the synthetic intercept queue itself. Of these, 20 ask for
-# the cache lines of the next dispatch (dispatch_ahead), which takes more instructions and less time.
+# Measured: 482 alone, 486 and a little more beside other tests (463 to 466 before ADR 0001), and 827 to 830 with the
+# synthetic intercept queue itself. Of these, 20 ask for the cache lines of the next dispatch (dispatch_ahead), which takes
+# more instructions and less time.
 LIMITS = {"shadow": 496, "intercept": 868}
 # A reading is 21 ns and few instructions: the limits above would not see it. Where the clock is the processor's
 # counter it is asked a few times in four milliseconds, which are a hundred dispatches here; else once a dispatch.

@@ -108,14 +108,14 @@ def check_rows(service):
     def are_shown():
         nonlocal reply
         reply = stat(service)
+        rows = len(pids_of(reply, ASKER))
+        left = str(CROWD - rows // GPUS) + " processes are not shown"
         # One whose Hello is not stored yet has one row.
-        return not len(pids_of(reply, ASKER)) % GPUS and all(
+        return rows and not rows % GPUS and left in str(reply["trouble"]) and all(
             pids_of(reply, user) == [shim.pid] for user, shim in zip(NEIGHBOURS, shims))
-    wait_for("root to be shown the one rank of each neighbour, and the crowd's whole rows", are_shown, 0.1)
+    wait_for("root to be shown the one rank of each neighbour, whole processes of the crowd, and how many are left out",
+             are_shown, 0.1)
     rows = len(pids_of(reply, ASKER))
-    left = str(CROWD - rows // GPUS) + " processes are not shown"
-    if rows % GPUS or not rows or left not in str(reply["trouble"]):
-        fail("%d rows of %d processes, and %s" % (rows, CROWD, reply["trouble"]))
     os.kill(pid, 9)
     os.waitpid(pid, 0)
     print("requests: %d of %d rows of one user's processes in a reply, and those of %d others" %

@@ -26,13 +26,13 @@ def fail(text):
 
 def wait_for(what, condition, step_s=0.01):
     """Poll @condition until true; fails after the deadline. To look may start a program or read a database: what is
-    not there after LOOKS_OFTEN looks is looked for less often."""
+    not there after LOOKS_OFTEN looks is looked for less often, unless the caller wants it at once (@step_s)."""
     deadline, looks = time.monotonic() + DEADLINE_S, 0
     while not condition():
         if time.monotonic() > deadline:
             fail("gave up waiting for " + what)
         looks += 1
-        if looks == LOOKS_OFTEN:
+        if looks == LOOKS_OFTEN and step_s >= 0.01:
             step_s = max(step_s, SELDOM_S)
         time.sleep(step_s)  # the poll interval of a wait with a deadline
 

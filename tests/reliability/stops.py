@@ -3,7 +3,7 @@
 """Stop the collector, or ranks in the middle of a write: no other process waits for them.
 
 usage: stops.py MODE --build DIR [--shims N] [--rate N] [--seconds S]
-  collector  SIGSTOP for 10 s under load: nothing is dropped, and in the shim no dispatching thread
+  collector  SIGSTOP for 2 s (10 with --long) under load: nothing is dropped, and in the shim no dispatching thread
              makes a system call that may wait
   rank       ranks stop themselves at fault points, in mid-slot, mid-frame and mid-send; the others'
              frames are acknowledged all the same; then the stopped ones go on, or are killed

@@ -201,7 +201,7 @@ runs() {
 	begin 8 --dormant
 	asked=$(now_ns)
 	# Where all stands still its time may be over before it is answered, or it is heard after that.
-	"$rtl" ctl start --ranks 0,3-5 --duration 1s >out.ctl || grep -q ' did not answer in time' out.ctl
+	"$rtl" ctl start --ranks 0,3-5 --duration 2s >out.ctl || grep -q ' did not answer in time' out.ctl
 	grep -q ': [0-4] of 4 processes record' out.ctl
 	ends() {
 		[ "$("$rtl" ctl status | grep -c ': dormant$')" -eq 8 ] &&

@@ -10,8 +10,10 @@
 
 struct recorder;
 
-/* A recorder begins, whose Hello has the rank: a change that an earlier one did not get is not
- * recorded in it. */
+/*
+ * Called for a new recorder. Its Hello has the rank, so a change that an earlier recorder did not
+ * get is not recorded again.
+ */
 void rank_changes_begin(void);
 /* Records what has changed; does nothing while another thread does so. */
 void rank_changes_run(struct recorder *recorder);

@@ -110,7 +110,7 @@ def check_rows(service):
         reply = stat(service)
         rows = len(pids_of(reply, ASKER))
         left = str(CROWD - rows // GPUS) + " processes are not shown"
-        # One whose Hello is not stored yet has one row.
+        # A process has one row until its Hello is stored.
         return rows and not rows % GPUS and left in str(reply["trouble"]) and all(
             pids_of(reply, user) == [shim.pid] for user, shim in zip(NEIGHBOURS, shims))
     wait_for("root to be shown the one rank of each neighbour, whole processes of the crowd, and how many are left out",
@@ -133,7 +133,7 @@ def check(service, _options):
         if words.returncode != 0:
             fail("root is not answered: " + words.stderr)
         asked += 1
-        time.sleep(0.02)  # the pace of a user who asks again and again
+        time.sleep(0.02)  # a pause between two questions, as a tool makes one
         status = os.waitpid(asker, os.WNOHANG)
     seconds = time.monotonic() - begin
     if status[1] != 0:

@@ -405,8 +405,8 @@ static int read_claims_of(struct writer *writer, int64_t session_id, int64_t old
 }
 
 /*
- * Where not all fit, a process that another was compared with may be missing: those that have ended
- * keep their result, and those whose rank was contested have none.
+ * Where not all fit, a process that another was compared with may be missing. So a process that has
+ * ended keeps its result, and a process with a contested rank stays without one.
  */
 static void keep_results(struct rank_claim *claims, size_t count)
 {

@@ -458,18 +458,25 @@ static void end_and_take_rounds(struct hand *hand, struct tenant *t)
 	rounds_until_over(hand, t);
 }
 
+/* Opens a session and its first two processes. Returns the session's database. */
+static sqlite3 *open_two_processes(struct hand *hand, struct tenant *first, struct tenant *second)
+{
+	ask_to_open(hand, first, 0, getuid(), "job", STORE_NEW);
+	rounds_until_open(hand, first->session);
+	*second = *first;
+	open_process(hand, first, 10);
+	open_process(hand, second, 11);
+	return first->session->database->writer->db;
+}
+
 /* The first replica ended before the third process began, so these two are not compared. */
 HAND_CASE(a_replica_gets_no_rank_when_a_process_ends_that_began_after_the_other_replica)
 {
 	struct tenant first, second, third;
 	sqlite3 *db;
 
-	ask_to_open(hand, &first, 0, getuid(), "job", STORE_NEW);
-	rounds_until_open(hand, first.session);
-	second = third = first;
-	db = first.session->database->writer->db;
-	open_process(hand, &first, 10);
-	open_process(hand, &second, 11);
+	db = open_two_processes(hand, &first, &second);
+	third = first;
 	assert_int_equal(
 		database_exec(db,
 			"UPDATE rtl_process SET told_rank = 0, told_world_size = 1, start_ns = 1;"
@@ -497,12 +504,7 @@ HAND_CASE(replicas_get_no_rank_beside_more_ended_processes_than_are_compared)
 	struct tenant first, second;
 	sqlite3 *db;
 
-	ask_to_open(hand, &first, 0, getuid(), "job", STORE_NEW);
-	rounds_until_open(hand, first.session);
-	second = first;
-	db = first.session->database->writer->db;
-	open_process(hand, &first, 10);
-	open_process(hand, &second, 11);
+	db = open_two_processes(hand, &first, &second);
 	assert_int_equal(
 		database_exec(db,
 			"UPDATE rtl_process SET told_rank = 0, told_world_size = 1, start_ns = id;"

@@ -75,7 +75,7 @@ static void keep_hello(struct command *command)
 	p->uid = command->uid;
 }
 
-static bool has_processes(const struct store_database *database)
+bool work_has_processes(const struct store_database *database)
 {
 	for (const struct store_session *s = database->first_session; s; s = s->sibling)
 		for (const struct store_process *p = s->processes; p; p = p->next)
@@ -86,7 +86,7 @@ static bool has_processes(const struct store_database *database)
 
 void work_rest(const struct store *store, const struct store_database *database)
 {
-	if (store->index && database->writer->db && !has_processes(database))
+	if (store->index && database->writer->db && !work_has_processes(database))
 		(void)sqlite3_db_release_memory(database->writer->db);
 }
 

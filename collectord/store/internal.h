@@ -26,10 +26,13 @@
  * tries. */
 #define STORE_SEAL_NS		1000000000u
 #define STORE_SEAL_TRY_NS	20000000u
-/* In a flood of frames the store thread sleeps this long, or until this many bytes are queued,
- * since a wake costs as much as about 20 rows. */
+/* In a flood of frames the store thread sleeps this long, with an open transaction until its
+ * commit, or until this many bytes are queued, since a wake costs as much as about 20 rows. */
 #define STORE_DOZE_NS		5000000u
 #define STORE_DOZE_BYTES	(128u << 10)
+/* In the service it sleeps in an open transaction until this long before the commit, which is two
+ * turns for what has come meanwhile. */
+#define STORE_TURNS_NS		10000000u
 /* Frames of one process that are taken in a row, although frames of others came in between: half a
  * turn of rows. Other processes of the same file wait at most for that. */
 #define STORE_LOT_BYTES		(256u << 10)
@@ -387,6 +390,8 @@ int work_commit(struct store *store, struct store_database *database);
 /* Commits when it is due. In a private collector a checkpoint step follows, after the Acks were
  * answered. As work_commit(). */
 int work_commit_due(struct store *store, struct store_database *database);
+/* True if the database has an open process. */
+bool work_has_processes(const struct store_database *database);
 /* In the service, frees the cached pages of a database that has no open process: they are a third
  * of the memory of such a session. The next transaction reads the pages that it needs again. */
 void work_rest(const struct store *store, const struct store_database *database);

@@ -46,7 +46,7 @@ static uint64_t next_time(struct store *store)
 			at_ns = wal_growth_next_ns(d);
 		if (scan_next_ns(d) < at_ns)
 			at_ns = scan_next_ns(d);
-		if (!d->trouble && over_quota_next_ns(d) < at_ns)
+		if (!d->trouble && !d->writer->is_open && over_quota_next_ns(d) < at_ns)
 			at_ns = over_quota_next_ns(d);
 		if (at_ns < next_ns)
 			next_ns = at_ns;
@@ -82,20 +82,45 @@ static void wait_until_locked(struct store *store, uint64_t until_ns)
 	}
 }
 
-/* Waits for commands or until @until_ns; in a flood of frames it waits for several commands. False:
+/* True if each database with a process that lives has an open transaction, and nothing else to do
+ * than to commit it. */
+static bool are_commits_next(const struct store *store)
+{
+	bool are_some = false;
+
+	for (const struct store_database *d = store->databases; d; d = d->next) {
+		if (!work_has_processes(d))
+			continue;
+		if (!d->writer->is_open || d->todo.first || d->trouble || d->must_reload ||
+			d->is_left)
+			return false;
+		are_some = true;
+	}
+	return are_some;
+}
+
+uint64_t store_doze_end(const struct store *store, uint64_t until_ns, bool is_flood)
+{
+	uint64_t now_ns = clock_monotonic_ns(), end_ns = is_flood ? now_ns + STORE_DOZE_NS : 0;
+
+	/* The service waits for a commit; at the end of a private session a Bye begins it. */
+	if (store->index && until_ns > now_ns + STORE_TURNS_NS && are_commits_next(store))
+		end_ns = until_ns - STORE_TURNS_NS;
+	return end_ns < until_ns ? end_ns : until_ns;
+}
+
+/* Waits for commands or until @until_ns. Until @doze_ns a few frames do not end the wait. False:
  * stop. */
 static bool wait_for_commands(
-	struct store *store, uint64_t until_ns, bool is_flood, struct command_list *ret)
+	struct store *store, uint64_t until_ns, uint64_t doze_ns, struct command_list *ret)
 {
-	uint64_t doze_ns = is_flood ? clock_monotonic_ns() + STORE_DOZE_NS : 0;
 	bool is_stopping;
 
 	pthread_mutex_lock(&store->lock);
-	if (is_flood && until_ns > doze_ns - STORE_DOZE_NS) {
-		store->is_dozing = true;
-		wait_until_locked(store, doze_ns < until_ns ? doze_ns : until_ns);
-		store->is_dozing = false;
-	}
+	store->is_dozing = doze_ns > 0;
+	if (store->is_dozing)
+		wait_until_locked(store, doze_ns);
+	store->is_dozing = false;
 	wait_until_locked(store, until_ns);
 	*ret = store->queue;
 	store->queue = (struct command_list){0};
@@ -113,7 +138,7 @@ static bool are_a_flood(const struct command_list *batch, uint64_t slept_ns)
 	const struct command *first = batch->first;
 
 	return first && first->kind == COMMAND_PROCESS_FRAMES &&
-	       (first->next || slept_ns < STORE_DOZE_NS);
+	       slept_ns < (first->next ? 2 * STORE_DOZE_NS : STORE_DOZE_NS);
 }
 
 /* Saves all counters, also those that are otherwise saved once a second. */
@@ -161,13 +186,15 @@ static void *store_run(void *data)
 {
 	struct store *store = data;
 	struct command_list batch;
-	uint64_t woke_ns = 0, before_ns;
+	uint64_t woke_ns = 0, before_ns, until_ns;
 	bool goes_on, is_flood = false;
 
 	pace_set_beat(go_on_beating, store);
 	do {
 		store_beat(store);
-		goes_on = wait_for_commands(store, next_time(store), is_flood, &batch);
+		until_ns = next_time(store);
+		goes_on = wait_for_commands(
+			store, until_ns, store_doze_end(store, until_ns, is_flood), &batch);
 		before_ns = woke_ns;
 		woke_ns = clock_monotonic_ns();
 		is_flood = are_a_flood(&batch, woke_ns - before_ns);

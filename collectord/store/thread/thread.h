@@ -13,6 +13,11 @@ int store_post(struct store *store, struct command *command);
  * of the store thread; the second wakes the thread if so. */
 bool store_has_work_locked(const struct store *store);
 void store_wake_locked(struct store *store);
+/*
+ * CLOCK_MONOTONIC until which frames alone, while they are few, do not wake the store thread; 0:
+ * they do. @until_ns: when it wakes anyway. @is_flood: frames follow each other closely.
+ */
+uint64_t store_doze_end(const struct store *store, uint64_t until_ns, bool is_flood);
 
 /* scheduler.c */
 /* Puts the command into the queue of its database, or of its session while that waits. */

@@ -451,6 +451,37 @@ HAND_CASE(frames_of_a_flood_wait_for_each_other)
 	empty_queue(hand);
 }
 
+HAND_CASE(frames_of_a_service_wait_for_the_commit_of_each_database_that_has_processes)
+{
+	const uint64_t until_ns = clock_monotonic_ns() + 3600 * 1000000000ull;
+	const uint64_t before_commit_ns = until_ns - STORE_TURNS_NS;
+	struct store *store = &hand->store;
+	struct store_database *first, *second;
+	struct index *no_index = store->index;
+	struct tenant one, two;
+
+	open_tenant(hand, &one, 0, getuid());
+	open_tenant(hand, &two, 1, getuid());
+	first = one.session->database;
+	second = two.session->database;
+	assert_int_equal(work_commit(store, first), 0);
+	assert_int_equal(work_commit(store, second), 0);
+	store->index = (struct index *)store; /* only whether there is one */
+	assert_true(store_doze_end(store, until_ns, false) == 0);
+	assert_true(store_doze_end(store, until_ns, true) < before_commit_ns);
+	assert_int_equal(writer_begin(first->writer), 0);
+	assert_true(store_doze_end(store, until_ns, false) == 0);
+	assert_int_equal(writer_begin(second->writer), 0);
+	assert_true(store_doze_end(store, until_ns, false) == before_commit_ns);
+	/* What is due soon, or has to wait for the disk, is no commit to wait for. */
+	assert_true(store_doze_end(store, clock_monotonic_ns(), false) == 0);
+	second->trouble = -EIO;
+	assert_true(store_doze_end(store, until_ns, false) == 0);
+	second->trouble = 0;
+	store->index = no_index;
+	assert_true(store_doze_end(store, until_ns, false) == 0);
+}
+
 static void end_and_take_rounds(struct hand *hand, struct tenant *t)
 {
 	assert_int_equal(store_process_end(t->process, -1, STORE_ENDED_EXITED, 0), 0);

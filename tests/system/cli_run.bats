@@ -467,6 +467,9 @@ sys.exit(subprocess.run(sys.argv[2:], preexec_fn=lambda: resource.setrlimit(
 	# At each thing that can be seen of a start.
 	cat >ended.py <<-'PYTHON'
 		import glob, os, pathlib, signal, subprocess, sys, time
+		enders = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+		for number in enders: # a shell ignores some in what it starts with "&"
+		    signal.signal(number, signal.SIG_DFL)
 		rtl = [sys.argv[1], "run", "-q", "-f", "-o", "a.db"]
 		def is_collector_there(_):
 		    return bool(collectors())
@@ -497,7 +500,7 @@ sys.exit(subprocess.run(sys.argv[2:], preexec_fn=lambda: resource.setrlimit(
 		def has_begun(_):
 		    return os.path.exists("begun")
 		for what in (at_once, is_socket_there, is_collector_there, is_file_there, is_log_there, has_begun):
-		    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT) * 2:
+		    for number in enders * 2:
 		        for stale in ("a.db", "a.db-wal", "begun"):
 		            pathlib.Path(stale).unlink(missing_ok=True)
 		        ended = subprocess.Popen([*rtl, "sh", "-c", "echo >begun; read -r never"], stdin=subprocess.PIPE)

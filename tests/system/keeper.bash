@@ -1,8 +1,18 @@
 # SPDX-License-Identifier: MIT
 # For tests of what rtl run is to its private collector; after lib.bash.
 
-collector_of() { # collector_of FILE: the pid of the private collector that writes it; a child of it has the same command line
-	grep -lsaP -- "--db\\x00\\Q$work/$1\\E\\x00" /proc/[0-9]*/cmdline | tr -cd '0-9\n' | sort -n | head -n 1
+# collector_of FILE: the pid of the private collector that writes it. A child of it has the same command line, and a lower pid
+# where these have begun anew.
+collector_of() {
+	local pids pid parent
+	pids=$(grep -lsaP -- "--db\\x00\\Q$work/$1\\E\\x00" /proc/[0-9]*/cmdline | tr -cd '0-9\n')
+	for pid in $pids; do
+		parent=$(sed -n 's/^PPid:\t//p' "/proc/$pid/status" 2>/dev/null) || continue
+		grep -qx "$parent" <<<"$pids" || {
+			echo "$pid"
+			return
+		}
+	done
 }
 
 is_another() { # is_another FILE: a collector writes it, and not the last one

@@ -122,17 +122,17 @@ many_cases='^unit\.(query_pages|steps|store_(cache|disk|power)|timeline_(cases|p
 of_memory='^unit\.(config|store_quota)$'
 
 # What holds no code of ours in it need not run twice. Without --long it is the modules, what they are sent by strangers, and
-# the collector that runs out of memory or hears nonsense: a start with ASan takes as long as ten without, and the other
-# tests of whole programs run the same code again, of more files, users, counts or runtimes.
+# the collector that hears nonsense: a start with ASan takes as long as ten without, and the other tests of whole programs
+# run the same code again, of more files, users, counts or runtimes. Of the shim it is the modules: what it does in programs
+# runs with TSan, and three programs with valgrind (guest.memcheck).
 run_asan() {
 	local never='^(model|lint|systemd)\.|^integration\.(manual|other_tools|packaging)$'
-	local often='^(unit|capture|shim|fuzz)\.|^reliability\.memory_|^hostile\.frames$'
-	local alike="$many_cases|^shim\.other_tool_after_"
+	local often='^(unit|fuzz)\.|^hostile\.frames$'
 
 	if [ -n "$long$only" ]; then
 		run asan build/asan -E "$never"
 	else
-		run asan build/asan -R "$often" -E "$alike"
+		run asan build/asan -R "$often" -E "$many_cases"
 	fi
 }
 
@@ -168,14 +168,14 @@ nice -n 19 tests/runtimes/root >build/runtimes.log 2>&1 &
 unset RTL_TEST_LONG
 [ -z "$long" ] || export RTL_TEST_LONG=1
 await release
-# The same claims of another front end, another way to name libraries, an older runtime, and many more files; and of the
-# models, which no code of ours is in, those with the most states and all but one mistake of each.
-apart='^integration\.(fidelity_intercept|formats_apart)$|^calls\.wheels$|^hip\.modes$'
+# The same claims of another front end, another way to name libraries, an older runtime, and what bats files set apart; and
+# of the models, which no code of ours is in, those with the most states and all but one mistake of each.
+apart='^integration\.fidelity_intercept$|^(integration|launchers)\..*_apart$|^calls\.wheels$|^hip\.modes$'
 apart+='|^runtimes\.6\.1\.2\.(copies|graphs_.*|hip_(calls|copies)|opened_local|ranks|roctx|signals|wheels)$'
 apart+='|^model\.(recorder|events|promela_(recovery|recovery_ends|recovery_shut|events|mixed|one_slot))$'
 apart+='|^model\.promela_(finds_([2-9]|[1-9][0-9])|(channel|recovery)_finds_[2-9])$'
-# What run_asan runs as well, with the same counts.
-apart+='|^capture\.(doze|flood|intercept|worker)$|^hostile\.frames$|^reliability\.memory_[12]$'
+# What runs with ASan or TSan, with the same counts.
+apart+='|^capture\.(doze|worker)$|^hostile\.frames$'
 if [ -n "$long$only" ]; then
 	run_programs release build
 else

@@ -219,6 +219,7 @@ closed() { # closed DATABASE: nothing open in it
 	ranks_are "$(echo store/*/*.db)" 2 slurm
 }
 
+# bats test_tags=apart
 @test "torchrun examples/train.py: each of its HIP kernels is in the range of its step, on each rank" {
 	"$rtl" run --device soft -o t.db torchrun --nproc_per_node=2 -t 1 -r 2 --log_dir log --master_port "$(free_port)" \
 		"$here/../../examples/train.py" --steps 4 --kernels 5 --straggler 1 --late-ms 1 >out 2>err || { cat out err; false; }
@@ -230,6 +231,7 @@ closed() { # closed DATABASE: nothing open in it
 	grep -q '^rtl: SIMULATED reason: ' err
 }
 
+# bats test_tags=apart
 @test "torch.multiprocessing.spawn: the ranks that its processes set late, and none where they are arguments" {
 	"$rtl" run -q --device soft -o a.db python3 "$here/../launchers/spawn.py" variables "$(free_port)" >out 2>err || { cat out err; false; }
 	ranks_are a.db 2 pytorch

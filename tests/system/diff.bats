@@ -345,6 +345,7 @@ B||0|"
 	equals "$(columns many.db more.db -- ranks rank delta_computation_ns | sort -t'|' -k2n | tail -1)" "999|100000"
 }
 
+# bats test_tags=apart
 @test "diff compares a file of every older version with a new one" {
 	local version schema=$here/../../collectord/db/schema
 	fixture b gemm=500

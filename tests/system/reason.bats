@@ -77,6 +77,7 @@ says() { # says REGEX
 	says "(step 6 takes|[2-9] steps take up to) [0-9.]+ m?s \\(the median is [0-9.]+ ms\\), [0-9]+ % of the time: (in step 6 )?rank 0 idles, its host submits nothing"
 }
 
+# bats test_tags=apart
 @test "planted: all ranks compile in the first steps, and one slows down later" {
 	export SOFTGPU_FAULT='kernel *ncclDevKernel_* meet=ranks'
 	planted event -- --ranks 2 --steps 20 --cause compile
@@ -141,6 +142,7 @@ says() { # says REGEX
 	[ "${#stderr_lines[@]}" -eq 1 ]
 }
 
+# bats test_tags=apart
 @test "of a large file the middle is looked at, and that is said" {
 	python3 - "$here/../bench" big.db <<-'PY'
 	import pathlib, sys

@@ -6,10 +6,10 @@ bats_require_minimum_version 1.5.0
 guest=$RTL_BUILD/tests/shim/guest/shim-guest
 programs=25
 
-# be_busy COMMAND...: while 16 threads for each processor do nothing else.
+# be_busy COMMAND...: while 4 threads for each processor do nothing else, with RTL_TEST_LONG=1 16.
 be_busy() {
 	local busy=() result=0
-	for ((i = 0; i < 16 * $(nproc); i++)); do
+	for ((i = 0; i < ${RTL_TEST_LONG:+4 *} 4 * $(nproc); i++)); do
 		(while :; do :; done) 3>&- &
 		busy+=($!)
 	done

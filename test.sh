@@ -171,9 +171,11 @@ await release
 # The same claims of another front end, another way to name libraries, an older runtime, and what bats files set apart; and
 # of the models, which no code of ours is in, those with the most states and all but one mistake of each.
 apart='^integration\.fidelity_intercept$|^(integration|launchers)\..*_apart$|^calls\.wheels$|^hip\.modes$'
-apart+='|^runtimes\.6\.1\.2\.(copies|graphs_.*|hip_(calls|copies)|opened_local|ranks|roctx|signals|wheels)$'
+apart+='|^runtimes\.6\.1\.2\.(copies|graphs_.*|guests|hip_(calls|copies)|opened_local|ranks|roctx|signals|system_calls|wheels)$'
 apart+='|^model\.(recorder|events|promela_(recovery|recovery_ends|recovery_shut|events|mixed|one_slot))$'
 apart+='|^model\.promela_(finds_([2-9]|[1-9][0-9])|(channel|recovery)_finds_[2-9])$'
+# As many users as there may be workers, and more.
+apart+='|^hostile\.tenant_crowd$'
 # What runs with ASan or TSan, with the same counts.
 apart+='|^capture\.(doze|worker)$|^hostile\.frames$'
 if [ -n "$long$only" ]; then
@@ -204,8 +206,7 @@ run_asan
 # neither is left out, and so is what the same threads do in another test.
 await tsan
 threads='^(capture|shim)\.|^softgpu\.(direct|aql)$'
-threads+='|^unit\.(collectord|copies|copy_watch|drain|drained|events|exit_status|gate|ipc|losses|markers|symbols)$'
-threads+='|^unit\.store(_(aside|feed|rounds|wal))?$'
+threads+='|^unit\.(collectord|drain|events|exit_status|gate|ipc|losses|markers)$|^unit\.store(_(aside|rounds))?$'
 alike='^capture\.crash$|^shim\.(other_tool_.*|queues_come_and_go)$'
 if [ -n "$long" ]; then
 	threads='^(unit|capture|shim)\.|^softgpu\.(direct|script|topology|aql)$' alike='^$'

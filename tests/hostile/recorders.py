@@ -77,10 +77,10 @@ def tell_all(liars, first):
 
 def read_with_all(street, liars):
     """What the tools make of it: they end, and not by a signal."""
-    # Each reads 600,000 names: with all rounds only, all of them.
-    more = [["summary", "--by", "category"], ["info", "--clocks"], ["tree"], ["collectives"], ["outstanding"],
-            ["timeline"]] if is_long() else []
-    for verb in (["summary"], ["info", "--counters"], *more, ["query"]):
+    # Each reads 600,000 names: with all rounds only.
+    more = [["summary"], ["summary", "--by", "category"], ["info", "--clocks"], ["tree"], ["collectives"],
+            ["outstanding"], ["timeline"]] if is_long() else []
+    for verb in (["info", "--counters"], *more, ["query"]):
         words = [street.program("rtl"), *verb, liars.database]
         if verb == ["query"]:
             words.append("SELECT sum(dispatched), sum(dropped), sum(skipped) FROM rtl_account")

@@ -197,6 +197,7 @@ runs() {
 	python3 "$here/compare_truth.py" --filtered t.db $csv
 }
 
+# bats test_tags=apart
 @test "rtl ctl start records some of 8 ranks for a duration" {
 	begin 8 --dormant
 	asked=$(now_ns)

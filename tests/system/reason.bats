@@ -71,6 +71,7 @@ says() { # says REGEX
 	says "Ranks 1 and 2 are in turn waited for, which costs [0-9]+ % of the step$since: their hosts submit late "
 }
 
+# bats test_tags=apart
 @test "planted: a rank saves a checkpoint" {
 	export SOFTGPU_FAULT='kernel *ncclDevKernel_* meet=ranks'
 	planted event -- --ranks 2 --steps 12 --cause checkpoint

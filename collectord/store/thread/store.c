@@ -131,14 +131,14 @@ static bool wait_for_commands(
 	return !is_stopping;
 }
 
-/* True if frames follow each other closely: the next one alone is not worth a wake. @slept_ns:
- * since the last wake. */
-static bool are_a_flood(const struct command_list *batch, uint64_t slept_ns)
+/* True if frames follow each other closely: the next one alone is not worth a wake. @since_ns: from
+ * the last wake to this one. */
+static bool are_a_flood(const struct command_list *batch, uint64_t since_ns)
 {
 	const struct command *first = batch->first;
 
 	return first && first->kind == COMMAND_PROCESS_FRAMES &&
-	       slept_ns < (first->next ? 2 * STORE_DOZE_NS : STORE_DOZE_NS);
+	       (first->next || since_ns < STORE_DOZE_NS);
 }
 
 /* Saves all counters, also those that are otherwise saved once a second. */

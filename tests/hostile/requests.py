@@ -128,13 +128,17 @@ def check(service, _options):
     begin = time.monotonic()
     asker = start(flood, service.socket)
     asked, status = 0, (0, 0)
-    while status[0] == 0:
+
+    def has_ended():
+        nonlocal asked, status
         words = service.rtl(None, "ctl", "--socket", service.socket, "status")
         if words.returncode != 0:
             fail("root is not answered: " + words.stderr)
         asked += 1
-        time.sleep(0.02)  # a pause between two questions, as a tool makes one
         status = os.waitpid(asker, os.WNOHANG)
+        return status[0] != 0
+
+    wait_for("the asker to be answered", has_ended, 0.02)
     seconds = time.monotonic() - begin
     if status[1] != 0:
         fail("the asker was not answered")

@@ -12,50 +12,50 @@ shared   2 processes on one GPU, overlapping and out of order
 uneven   rank 1 with few kernels, rank 2 with less, rank 3 slow, 4 and 5 absent, 6 idle
 big N    8 GPUs of N dispatches each (for measuring by hand)
 """
-import glob
+import functools
 import os
-import shutil
+import pathlib
 import sqlite3
 import sys
 
 APPLICATION_ID = 0x52544C64
 START = 5_000_000_000
+UNTIMED = ("shared", "ipc", "early", "signal_pool", "timestamp_invalid", "timestamp_failed", "unstamped", "mode")
 
 
-def make_empty(schema, path):
-    db = sqlite3.connect(path, isolation_level=None)
-    db.execute("PRAGMA synchronous = OFF")  # no machine goes down in between
-    migrations = sorted(glob.glob(os.path.join(schema, "*.sql")))
-    for migration in migrations:
-        with open(migration, encoding="utf-8") as text_of_it:
-            db.executescript("BEGIN;" + text_of_it.read() + "COMMIT;")
-    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    db.execute(f"PRAGMA user_version = {len(migrations)}")
-    db.close()
+@functools.cache
+def empty(schema):
+    """A database without rows but those of reasons, as bytes. The migrations take longer than most tests' rows: a program runs them once, and so do
+    the tests of a bats file together."""
+    kept = os.environ.get("BATS_FILE_TMPDIR")
+    path = pathlib.Path(kept, "empty" + os.path.realpath(schema).replace("/", ",")) if kept else None
+    if path and path.exists():
+        return path.read_bytes()
+    with sqlite3.connect(":memory:", isolation_level=None) as db:
+        migrations = sorted(pathlib.Path(schema).glob("*.sql"))
+        for migration in migrations:
+            db.executescript("BEGIN;" + migration.read_text(encoding="utf-8") + "COMMIT;")
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        db.execute(f"PRAGMA user_version = {len(migrations)}")
+        db.execute("DELETE FROM rtl_untimed_reason")
+        db.executemany("INSERT INTO rtl_untimed_reason VALUES (?, ?)",
+                       [(i + 1, "untimed_" + reason) for i, reason in enumerate(UNTIMED)])
+        made = db.serialize()
+    if path:
+        part = path.with_suffix(f".{os.getpid()}")
+        part.write_bytes(made)
+        part.rename(path)
+    return made
 
 
 def open_db(schema, path):
-    """A database without rows. The migrations take longer than most tests' rows: the tests of a bats file run them
-    once, and copy what they made."""
-    kept = os.environ.get("BATS_FILE_TMPDIR")
-    if kept and not os.path.exists(path):
-        empty = os.path.join(kept, "empty" + os.path.realpath(schema).replace("/", ","))
-        if not os.path.exists(empty):
-            made = f"{empty}.{os.getpid()}"
-            make_empty(schema, made)
-            os.rename(made, empty)
-        shutil.copyfile(empty, path)
-    else:
-        make_empty(schema, path)
+    """A database without rows."""
+    with open(path, "xb") as file:
+        file.write(empty(schema))
     db = sqlite3.connect(path, isolation_level=None)
     db.text_factory = bytes
     db.execute("PRAGMA synchronous = OFF")
     db.execute("BEGIN")
-    reasons = ("shared", "ipc", "early", "signal_pool", "timestamp_invalid", "timestamp_failed",
-               "unstamped", "mode")
-    db.execute("DELETE FROM rtl_untimed_reason")
-    db.executemany("INSERT INTO rtl_untimed_reason VALUES (?, ?)",
-                   [(i + 1, "untimed_" + r) for i, r in enumerate(reasons)])
     return db
 
 

@@ -8,12 +8,15 @@ import math
 import pathlib
 import random
 import sqlite3
+import sys
 
-SCHEMA = pathlib.Path(__file__).resolve().parents[3] / "collectord" / "db" / "schema"
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import fixture  # noqa: E402
+
+SCHEMA = HERE.parents[2] / "collectord" / "db" / "schema"
 US, MS, S = 1_000, 1_000_000, 1_000_000_000
 START = 5 * S
-APPLICATION_ID = 0x52544C64
-UNTIMED = ("shared", "ipc", "early", "signal_pool", "timestamp_invalid", "timestamp_failed", "unstamped", "mode")
 
 GEMM = "Cijk_Ailk_Bljk_BBS_BH_MT256x256x64_MI16x16x1"
 GEMM_BACK = "Cijk_Alik_Bljk_BBS_BH_MT256x224x64_MI16x16x1"
@@ -197,14 +200,9 @@ class Job:
                 min(k[3] for r in self.ranks for k in r.kernels))
 
     def store(self, path):
+        pathlib.Path(path).write_bytes(fixture.empty(SCHEMA))
         db = sqlite3.connect(path, isolation_level=None)
-        schema = sorted(SCHEMA.glob("*.sql"))
-        for file in schema:
-            db.executescript("BEGIN;" + file.read_text(encoding="utf-8") + "COMMIT;")
-        db.executescript("PRAGMA application_id=%d; PRAGMA user_version=%d; PRAGMA synchronous=OFF;"
-                         "PRAGMA journal_mode=MEMORY; BEGIN" % (APPLICATION_ID, len(schema)))
-        for number, reason in enumerate(UNTIMED):
-            db.execute("INSERT OR REPLACE INTO rtl_untimed_reason VALUES (?,?)", (number + 1, "untimed_" + reason))
+        db.executescript("PRAGMA synchronous=OFF; PRAGMA journal_mode=MEMORY; BEGIN")
         Writer(db, self).store()
         db.execute("COMMIT")
         db.close()
@@ -253,16 +251,17 @@ class Writer:
         for number, (text, begin, end) in enumerate(rank.marks):
             db.execute("INSERT INTO rtl_marker_base VALUES (?,?,NULL,7,'push',?,?,?)",
                        (process, number + 1, self.text(text), begin, end))
-        for number, op, begin, end, mark, stream, arguments in rank.calls:
+        first = process << 40
+        for op in dict.fromkeys(call[1] for call in rank.calls):
             db.execute("INSERT OR IGNORE INTO rtl_api VALUES (?,'')", (self.text(op),))
-            db.execute("INSERT INTO rtl_call_base (id, process_id, parent, tid, api_id, start_ns, end_ns, result, stream, "
+        db.executemany("INSERT INTO rtl_call_base (id, process_id, parent, tid, api_id, start_ns, end_ns, result, stream, "
                        "marker, arguments, graph_exec, graph_launch) VALUES (?,?,NULL,7,?,?,?,0,?,?,?,NULL,NULL)",
-                       (process << 40 | number, process, self.text(op), begin, end, stream, mark or None, arguments))
-        for number, comm, me, size, seq, count, peer in rank.parts:
-            call = process << 40 | number
-            db.execute("INSERT INTO rtl_collective_base (id, comm, comm_rank, comm_size, seq, count, bytes, datatype, "
+                       [(first | number, process, self.texts[op], begin, end, stream, mark or None, arguments)
+                        for number, op, begin, end, mark, stream, arguments in rank.calls])
+        db.executemany("INSERT INTO rtl_collective_base (id, comm, comm_rank, comm_size, seq, count, bytes, datatype, "
                        "reduction, peer, group_id, launch_id) VALUES (?,?,?,?,?,?,?,'bfloat16','sum',?,NULL,?)",
-                       (call, comm, me, size, seq, count // 2, count, peer, call))
+                       [(first | number, comm, me, size, seq, count // 2, count, peer, first | number)
+                        for number, comm, me, size, seq, count, peer in rank.parts])
         for number, (submit, begin, end, count, call) in enumerate(rank.copies):
             db.execute("INSERT INTO rtl_copy_base VALUES (?,?,7,?,?,'async','h2d',NULL,?,NULL,?,NULL,?,?)",
                        (process, number + 1, submit, count, gpu, call, begin, end))

@@ -7,7 +7,6 @@ session can be stored in any order of its rows, and with ids that are equal in a
 import pathlib
 import sqlite3
 import sys
-import tempfile
 from dataclasses import dataclass, field
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -252,17 +251,9 @@ class Session(Job):
 
 
 class Writer:
-    empty = None  # a database without rows, made once
-
     def __init__(self, session, path, rng, is_apart):
         self.session, self.rng, self.is_apart = session, rng, is_apart
-        if Writer.empty is None:
-            with tempfile.TemporaryDirectory() as folder:
-                db = fixture.open_db(SCHEMA, f"{folder}/empty.db")
-                db.execute("COMMIT")
-                db.close()
-                Writer.empty = pathlib.Path(folder, "empty.db").read_bytes()
-        pathlib.Path(path).write_bytes(Writer.empty)
+        pathlib.Path(path).write_bytes(fixture.empty(SCHEMA))
         self.db = sqlite3.connect(path, isolation_level=None)
         self.db.executescript("PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY; BEGIN")
         self.texts = {}

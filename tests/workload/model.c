@@ -15,6 +15,8 @@
 #define F 1024
 #define V 2048
 
+#define PAGE_BYTES 4096u
+
 #define MODEL_REDUCE_FLOATS  (256 * 1024)
 #define MODEL_SHARDS	     8
 #define MODEL_COMM_GROUPS    24 /* RCCL's channels */
@@ -268,7 +270,8 @@ static void model_storm(struct model *m, const struct model_tensors *t)
 
 /*
  * Every half of the GPU's memory starts as 1/16, so that no kernel meets what another process
- * left there.
+ * left there. A software GPU computes nothing, so its first page is enough: all would fault in
+ * twice as much memory as the rest of the process has.
  */
 static int model_fill(struct model *m, size_t bytes)
 {
@@ -303,7 +306,7 @@ static int model_allocate(struct model *m, struct model_tensors *ret)
 	*ret = model_lay_out(m->device);
 	m->batch = ret->x;
 	m->logits = ret->d_logits;
-	return model_fill(m, bytes);
+	return model_fill(m, m->gpu->simulated ? PAGE_BYTES : bytes);
 }
 
 int model_open(const struct gpu *gpu, const struct code *code, const struct options *opt, int rank,

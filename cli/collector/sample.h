@@ -82,8 +82,8 @@ struct sample_session *sample_add_session(struct sample *sample);
 void sample_drop_session(struct sample *sample);
 
 /*
- * The name under which the user sees a session: of one at a service, which makes no path of a
- * user's words, what its job is called, if that finds this session. NULL: unknown.
+ * The name under which the user sees a session. At a service it is the name of its job, if that
+ * name finds this session: the service makes no path of a user's words. NULL: unknown.
  */
 const char *sample_shown_name(const struct sample_session *session);
 /* Finds these names again, after sessions were added. */

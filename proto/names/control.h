@@ -3,7 +3,7 @@
 /*
  * Why a process does not record at the moment, and what made it begin or end: once for the shim
  * (its gate), the wire (ControlDone.closed, RecordingDef.why), the database and the cli. Append
- * only. Pure.
+ * only. The functions have no side effects.
  */
 #include <stdint.h>
 
@@ -17,7 +17,7 @@ enum control_closed {
 };
 
 enum control_why {
-	CONTROL_WHY_START,   /* it came up so */
+	CONTROL_WHY_START,   /* the process started in this state */
 	CONTROL_WHY_TIME,    /* --start-after, --duration */
 	CONTROL_WHY_STEPS,   /* --steps */
 	CONTROL_WHY_CONTROL, /* rtl ctl */
@@ -28,8 +28,8 @@ enum control_why {
 /* "start", ...; NULL beyond. What rtl_recording.why holds. */
 const char *control_why_name(unsigned why);
 
-/* The same as one word for a table: "yes", "dormant", ... */
+/* The state for a table: "yes" if it records, else the most lasting cause, such as "dormant". */
 const char *control_state_name(uint32_t closed);
 
-/* Half a sentence: what keeps it from recording, the most lasting reason first; "records". */
+/* Half a sentence for a user: "records", or the most lasting cause that keeps it from recording. */
 const char *control_state_text(uint32_t closed);

@@ -5,10 +5,10 @@
  * in the transaction that creates the schema, the cli checks them before it reads anything else.
  */
 
-/* PRAGMA application_id, "RTLd". 0 stands in every other SQLite file. */
-#define SCHEMA_APPLICATION_ID 0x52544c64
+/* PRAGMA application_id, "RTLd". A SQLite file has 0 unless a program set it. */
+#define SCHEMA_APPLICATION_ID	    0x52544c64
 /* PRAGMA user_version: the number of the last collectord/db/schema/NNNN_*.sql. */
-#define SCHEMA_VERSION 18
+#define SCHEMA_VERSION		    18
 /* Of index.db: application id "RTLi", and the last migration in collectord/catalog/index.c. */
 #define SCHEMA_INDEX_APPLICATION_ID 0x52544c69
 #define SCHEMA_INDEX_VERSION	    3

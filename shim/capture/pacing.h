@@ -38,7 +38,7 @@ static inline bool pace_is_pressed(const struct pace *pace)
 /* Called when a pass begins. */
 void pace_begin_pass(struct pace *pace, uint64_t now_ns);
 
-/* @used of a resource since the previous pass, of which @room is left. */
+/* Notes that @used of a resource went since the previous pass, and that @room is left. */
 void pace_use(struct pace *pace, uint64_t used, uint64_t room);
 
 /*

@@ -9,13 +9,16 @@
 
 #define RECORDS	   512u
 /* Texts that are remembered as seen before; a new text may replace an older one. */
-#define SAID_TEXTS 4096u
+#define SEEN_TEXTS 4096u
 
-/* Used by the shim thread only. */
+/*
+ * Used by the shim thread only. A frame too large for a cell is built again: a marker that meets
+ * its own text has not seen it twice.
+ */
 static struct seen_text {
 	uint64_t hash;
-	uint64_t id; /* marker that had the text: the same marker may be encoded twice */
-} said[SAID_TEXTS];
+	uint64_t id; /* of the marker that had the text */
+} seen[SEEN_TEXTS];
 
 /* The columns of a frame under construction. Used by the shim thread only. */
 static struct marker_columns {
@@ -28,13 +31,14 @@ static struct marker_columns {
 } columns;
 
 /*
- * Definitions stay for ever and their log is bounded, so only a text that comes a second time gets
- * one, as long as there is room. A job may print its loss a million times, each time another text.
+ * Definitions stay for ever and their log is bounded, so only a text that comes a second time is
+ * defined, as long as there is room. A job may print its loss a million times, each time another
+ * text.
  */
 static uint32_t text_put(const struct recorder_marker *marker, struct strings *strings)
 {
 	uint64_t hash = XXH3_64bits(marker->text, marker->bytes);
-	struct seen_text *last = &said[hash % SAID_TEXTS];
+	struct seen_text *last = &seen[hash % SEEN_TEXTS];
 	uint32_t id = 0;
 
 	if (last->hash == hash && last->id != marker->id)
@@ -86,6 +90,9 @@ static Rtl__Frame *markers_build(
 
 const struct event_encoder event_markers = {RECORDS, markers_build};
 static_assert(RECORDS <= EVENT_FRAME_RECORDS_MAX, "records of a frame");
-/* A single marker fits even with the longest text. */
-static_assert(44 + 64 + MARKER_BYTES_MAX < RECORDER_CELL_BYTES - sizeof(struct recorder_cell),
+/* A single marker fits even with the longest text: with its columns, and the frame around them. */
+#define COLUMN_BYTES 44
+#define FRAME_BYTES  64
+static_assert(FRAME_BYTES + COLUMN_BYTES + MARKER_BYTES_MAX <
+		      RECORDER_CELL_BYTES - sizeof(struct recorder_cell),
 	"a marker fits a cell");

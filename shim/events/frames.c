@@ -58,6 +58,7 @@ static uint32_t kind_of(const struct event_ring *ring, const struct recorder_eve
 	/* In the frames of copies, so that times cannot overtake their copy. */
 	if (kind == RECORDER_CALL_COPY_TIMES)
 		return RECORDER_CALL_COPY;
+	/* A stray write of the program may have changed it. */
 	return kind < KINDS ? kind : 0;
 }
 

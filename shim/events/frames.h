@@ -34,8 +34,8 @@ extern const struct event_encoder event_copies;
 
 /*
  * Publishes full frames. Publishes partial frames too if @is_forced, or if records have waited for
- * FLUSH_NS and frames are not scarce. @now_ns is CLOCK_BOOTTIME. Returns whether there were
- * entries.
+ * FLUSH_NS and frames are not scarce. @now_ns is CLOCK_BOOTTIME. Returns true if there were
+ * entries, or if some may wait for a cell or for an earlier event.
  */
 bool event_frames_run(
 	struct capture *capture, struct strings *strings, uint64_t now_ns, bool is_forced);

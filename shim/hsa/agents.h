@@ -40,8 +40,8 @@ int agents_find(const struct agents *agents, hsa_agent_t handle);
 
 /*
  * Fills gpu_id (and kfd_gpu_id if it is unknown) of every GPU from @topology, a directory like
- * /sys/class/kfd/kfd/topology/nodes: the position among its GPU nodes, in ascending order of the
- * node. Without the directory, and for a GPU that is not listed there: the node minus the number of
- * CPU nodes. Separate for tests.
+ * /sys/class/kfd/kfd/topology/nodes. gpu_id is the GPU's position among the GPU nodes there, sorted
+ * by node number. Of a GPU that is not listed there it is its node number minus the number of CPU
+ * nodes. This is a function of its own for tests.
  */
 void agents_number(struct agents *agents, const char *topology);

@@ -16,9 +16,9 @@
 
 /*
  * A forked child has our hooks but not our thread: all its calls go to the originals, and what it
- * inherited from us is closed. No locks here, no allocation. A child that was made without libc's
- * fork() (raw clone, _Fork) finds its hooks disabled by capture's own page, and keeps the
- * descriptors.
+ * inherited from us is closed. No locks here, no allocation. In a child that was made without
+ * libc's fork() (raw clone, _Fork) the hooks read 0 in a page that the kernel zeroes there
+ * (shim/capture/capture.c) and call the originals; it keeps the descriptors.
  */
 static void fork_in_child(void)
 {
@@ -32,7 +32,10 @@ static void fork_in_child(void)
 	recording_forget();
 	process_rank_forget();
 	rank_changes_forget();
-	/* In a child of a child these descriptors may be other files by now. */
+	/*
+	 * The first child has removed the hooks. In its own children these descriptors may be other
+	 * files by now.
+	 */
 	if (!capture)
 		return;
 	hooks_remove();
@@ -43,8 +46,8 @@ static void fork_in_child(void)
 }
 
 /*
- * Not in OnLoad, because ranges and calls come before it, and so do children that start their own
- * runtime.
+ * The handler is registered here and not in OnLoad, because ranges and calls come before that, and
+ * so do children that start their own runtime.
  */
 __attribute__((constructor)) static void fork_watch(void)
 {

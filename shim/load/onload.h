@@ -3,7 +3,7 @@
 /*
  * The two entry points of a tool. The runtime calls them with its bootstrap lock held, so neither
  * may call hsa_init() or hsa_shut_down(). OnLoad may come again after OnUnload. registration.c
- * receives the same tables in another way, which comes first with a runtime that uses both.
+ * receives the same tables in another way. A runtime that uses both calls that first.
  */
 #include <stdbool.h>
 #include <stdint.h>

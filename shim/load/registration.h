@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 /*
- * Receives what a runtime registers with rocprofiler-register, if we are preloaded. registration.c.
+ * registration.c receives what a runtime registers with rocprofiler-register, if we are preloaded.
  */
 
 /*
- * For OnLoad, if it finds another tool's functions in the tables: a text for the user that says why
+ * Returns the text that OnLoad prints if another tool's functions are in the tables: it says why
  * that tool came first. @function is a function of the runtime.
  */
 const char *registration_missed(const void *function);

@@ -18,13 +18,17 @@
 #define PAGE_BYTES	     4096u
 /* If the address space is limited, the recorder takes at most this part of what is left. */
 #define ADDRESS_SPACE_PART   16u
-/* Reserved for shapes that name only their queue (31 bytes), so that each queue can have one. */
+/*
+ * A shape is what dispatches have in common. Where the log is full, a coarser one is defined,
+ * without geometry or kernel. This is reserved for those that name only their queue (31 bytes): one
+ * a queue.
+ */
 #define DEFINE_QUEUES_BYTES  (RECORDER_QUEUES * 32u)
-/* Also reserved for other overflow definitions: 7500 shapes of 35 bytes and their names. */
+/* Also reserved for other coarser shapes: 7500 of 35 bytes, and their names. */
 #define DEFINE_RESERVE_BYTES ((256u << 10) + DEFINE_QUEUES_BYTES)
 /*
- * At most this many checks of some 100 us each: a fifth of the time that the end of a process may
- * take.
+ * The first PATIENCE_YIELDS checks yield. The others sleep some 100 us each, in all a fifth of the
+ * time that the end of a process may take.
  */
 #define DEFINE_CHECKS_AT_END (PATIENCE_YIELDS + 100u)
 
@@ -221,7 +225,10 @@ void recorder_slots_touch(const struct recorder *recorder, uint32_t first, uint3
 			count * sizeof(*slot));
 }
 
-/* Held for one memcpy(). A dispatching thread only tries; other callers wait. */
+/*
+ * The lock is held for one memcpy(). A dispatching thread tries once, a thread that ends the
+ * process tries for some milliseconds, and all others wait.
+ */
 static int define_lock(struct recorder *recorder, unsigned how)
 {
 	unsigned checks = 0, left = DEFINE_CHECKS_AT_END;
@@ -382,8 +389,8 @@ int recorder_resume(struct recorder *recorder, uint64_t hw)
 		return -EPROTO;
 	acked_raise(recorder, hw);
 	/*
-	 * Cells up to `acked` may hold later frames by now. A collector with a lower hw has lost
-	 * what it had acknowledged.
+	 * Cells up to `acked` may hold later frames by now. @hw is the last frame that the
+	 * collector has committed: a lower one has lost what it had acknowledged.
 	 */
 	acked = atomic_load_explicit(&recorder->acked, memory_order_relaxed);
 	recorder->sent = acked;

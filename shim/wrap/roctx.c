@@ -31,7 +31,7 @@ EXPORT void roctxMark(const char *message)
 	roctxMarkA(message);
 }
 
-/* The real function has its own stack; it is called last, so its level is returned. */
+/* The real library counts its own levels, and the program expects those. */
 EXPORT int roctxRangePushA(const char *message)
 {
 	const struct roctx_real *real = roctx_real();

@@ -4,7 +4,7 @@
  * A foreign format as a table of functions: begin() is called before the first row, one function
  * for each kind of row, and end() after the last row. pass.h gives the rows to all formats of one
  * call while it reads the file once; command.c gives the outputs their names after all have ended.
- * A new format is one file and one line in formats.c. Everything runs on one thread.
+ * A new format is one file and two lines in formats.c. Everything runs on one thread.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -33,28 +33,26 @@ attribute() {
 	grep -om1 "[[:space:]]$1=\"[0-9]*\"" "$2" | tr -dc 0-9
 }
 
-# took FILE: sets `took` to the seconds of processor time of what this shell started and what has ended since it called
-# this last. FILE is this shell's own.
-counted=0
-took() {
-	local LC_ALL=C now
-	times >"build/times.$1"
-	now=$(awk -F'[ms ]+' 'NR == 2 { printf "%.0f", 60 * ($1 + $3) + $2 + $4 }' "build/times.$1")
-	took=$((now - counted))
-	counted=$now
+# seconds FILE: of processor time, of what the shell had started that wrote its `times` there.
+seconds() {
+	LC_ALL=C awk -F'[ms ]+' 'NR == 2 { printf "%.0f", 60 * ($1 + $3) + $2 + $4 }' "$1"
 }
 
 tests/setup.sh test
 # Tests import Debian's packages for python3. A python3 of pyenv, first on a PATH, takes ten times as long to start.
 PATH=/usr/bin:/bin:$PATH
-took tests
-echo "setup: $took s of processor time"
+times >build/times
+echo "setup: $(seconds build/times) s of processor time"
 
 # build PRESET [BUILD_PRESET]: what the build preset names, else all. Prints the preset, and what it took.
 build() {
-	{ cmake --preset "$1" && cmake --build --preset "${2:-$1}" -j "$jobs"; } >"build/$1.log" 2>&1 || return
-	took builds
-	echo "$1 $took"
+	(
+		cmake --preset "$1" && cmake --build --preset "${2:-$1}" -j "$jobs"
+		status=$?
+		times >build/times.builds
+		exit $status
+	) >"build/$1.log" 2>&1 || return
+	echo "$1 $(seconds build/times.builds)"
 }
 
 # await PRESET: its build.
@@ -70,12 +68,18 @@ await() {
 }
 
 # run_ctest DIR REPORT CTEST_ARG...: tests sleep and wait a third of their time: one more than there are processors
-# keeps these busy. The report is JUnit's.
+# keeps these busy. The report is JUnit's. The processor time is in build/times.tests.
 run_ctest() {
 	local dir=$1 report=$2
 	shift 2
-	(cd "$dir" && ctest -j $((jobs + 1)) --output-on-failure --no-tests=ignore --output-junit "$report" "$@" \
-		{built}<&-) || true
+	(
+		cd "$dir" || exit
+		# Where it does not take a regular expression, ctest runs all tests.
+		! ctest -N "$@" {built}<&- 2>&1 | grep -A1 '^RegularExpression' || exit
+		ctest -j $((jobs + 1)) --output-on-failure --no-tests=ignore --output-junit "$report" "$@" {built}<&- || true
+		cd "$OLDPWD" || exit
+		times >build/times.tests
+	) || { echo "test.sh: ctest does not take its regular expressions" >&2; exit 1; }
 }
 
 # run TITLE BUILD_DIR CTEST_ARG...: run, add to the totals.
@@ -89,8 +93,7 @@ run() {
 	bad=$(attribute failures "$dir/junit.xml")
 	passed=$((passed + total - bad))
 	failed=$((failed + bad))
-	took tests
-	echo "$title: test: $took s of processor time"
+	echo "$title: test: $(seconds build/times.tests) s of processor time"
 }
 
 # run_programs TITLE BUILD_DIR CTEST_ARG...: run, for tests of whole programs, which share two processors with
@@ -98,7 +101,8 @@ run() {
 # the end, below the output of its failure, because it has a race or a deadline that is to be mended.
 run_programs() {
 	local dir=$2 bad still names
-	run "$@"
+	# Not of those that are run once more: their report has the line of each function.
+	RTL_TEST_QUICK=1 run "$@"
 	[ "$bad" -gt 0 ] && [ "$bad" -le "$again_max" ] || return 0
 	echo "== $1: $bad of them once more =="
 	names=$(sed 's/^[0-9]*:/  /' "$dir/Testing/Temporary/LastTestsFailed.log")
@@ -109,8 +113,7 @@ run_programs() {
 	passed=$((passed + bad - still))
 	failed=$((failed - bad + still))
 	[ "$still" -eq "$bad" ] || unsteady+=$'\n'"$names"
-	took tests
-	echo "$1: once more: $took s of processor time"
+	echo "$1: once more: $(seconds build/times.tests) s of processor time"
 }
 again_max=3
 unsteady=""
@@ -118,21 +121,23 @@ unsteady=""
 # Many cases of what other tests of the same module run: without ASan.
 many_cases='^unit\.(query_pages|steps|store_(cache|disk|power)|timeline_(cases|properties))$'
 
+# A database is made and read for each input.
+whole_files='^fuzz\.(database|import_rtl|readers)$'
+
 # What asks for the memory that a process takes, which a sanitizer changes.
 of_memory='^unit\.(config|store_quota)$'
 
-# What holds no code of ours in it need not run twice. Without --long it is the modules, what they are sent by strangers, and
-# the collector that hears nonsense: a start with ASan takes as long as ten without, and the other tests of whole programs
-# run the same code again, of more files, users, counts or runtimes. Of the shim it is the modules: what it does in programs
-# runs with TSan, and three programs with valgrind (guest.memcheck).
+# What holds no code of ours in it need not run twice. Without --long it is the modules, and what they are sent by strangers:
+# a start with ASan takes as long as ten without, and the tests of whole programs run the same code again, of more files,
+# users, counts or runtimes. Three programs with the shim run in valgrind (guest.memcheck).
 run_asan() {
 	local never='^(model|lint|systemd)\.|^integration\.(manual|other_tools|packaging)$'
-	local often='^(unit|fuzz)\.|^hostile\.frames$'
+	local often='^(unit|fuzz)\.'
 
 	if [ -n "$long$only" ]; then
 		run asan build/asan -E "$never"
 	else
-		run asan build/asan -R "$often" -E "$many_cases"
+		run asan build/asan -R "$often" -E "$many_cases|$whole_files|$of_memory"
 	fi
 }
 
@@ -145,7 +150,6 @@ export TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1:die_after_f
 # The names of the presets that are built. All but the first are built beside the tests of those before them, with
 # what these leave of the processors.
 exec {built}< <(
-	counted=0
 	preset=release
 	[ -n "$long$only" ] || preset=release-often # all but the tests of modules that need no second run
 	build release "$preset" || exit
@@ -170,14 +174,16 @@ unset RTL_TEST_LONG
 await release
 # The same claims of another front end, another way to name libraries, an older runtime, and what bats files set apart; and
 # of the models, which no code of ours is in, those with the most states and all but one mistake of each.
-apart='^integration\.fidelity_intercept$|^(integration|launchers)\..*_apart$|^calls\.wheels$|^hip\.modes$'
-apart+='|^runtimes\.6\.1\.2\.(copies|graphs_.*|guests|hip_(calls|copies)|opened_local|ranks|roctx|signals|system_calls|wheels)$'
-apart+='|^model\.(recorder|events|promela_(recovery|recovery_ends|recovery_shut|events|mixed|one_slot))$'
-apart+='|^model\.promela_(finds_([2-9]|[1-9][0-9])|(channel|recovery)_finds_[2-9])$'
-# As many users as there may be workers, and more.
-apart+='|^hostile\.tenant_crowd$'
-# What runs with ASan or TSan, with the same counts.
-apart+='|^capture\.(doze|worker)$|^hostile\.frames$'
+apart='^integration\.fidelity_intercept$|_apart$|^calls\.wheels$|^hip\.modes$'
+apart+='|^runtimes\.6\.1\.2\.(copies|graphs_.*|guests|hip_calls|hip_copies|hip_events|opened_local|ranks|roctx|signals|system_calls|wheels)$'
+apart+='|^runtimes\.7\.2\.4\.(flood_64|graphs_short|opened_cleared|opened_namespace|system_calls)$'
+apart+='|^model\.(recorder|events|promela_recovery|promela_recovery_ends|promela_recovery_shut|promela_events|promela_mixed|promela_one_slot)$'
+apart+='|^model\.promela_(finds_[2-9]|finds_[1-9][0-9]|channel_finds_[2-9]|recovery_finds_[2-9])$'
+# As many users as there may be workers, and more; the lies that unit.drain_lies tells with ASan, in recorders of real
+# processes; the questions of answers.whatif, of a recorded job; a short run of each benchmark.
+apart+='|^hostile\.(tenant_crowd|recorders)$|^calls\.whatif$|^bench\.programs$'
+# What runs with TSan, with the same counts.
+apart+='|^capture\.(doze|worker)$'
 if [ -n "$long$only" ]; then
 	run_programs release build
 else
@@ -203,11 +209,10 @@ unset RTL_TEST_LONG
 await asan
 run_asan
 # The threads of the product are the shim's, beside those of a program, and the store's: without --long what starts
-# neither is left out, and so is what the same threads do in another test.
+# neither is left out, and so is what the same threads do in another test or in whole programs.
 await tsan
-threads='^(capture|shim)\.|^softgpu\.(direct|aql)$'
-threads+='|^unit\.(collectord|drain|events|exit_status|gate|ipc|losses|markers)$|^unit\.store(_(aside|rounds))?$'
-alike='^capture\.crash$|^shim\.(other_tool_.*|queues_come_and_go)$'
+threads='^capture\.|^unit\.(collectord|drain|events|gate|ipc|markers)$|^unit\.store_(aside|rounds)$'
+alike='^capture\.crash$'
 if [ -n "$long" ]; then
 	threads='^(unit|capture|shim)\.|^softgpu\.(direct|script|topology|aql)$' alike='^$'
 fi

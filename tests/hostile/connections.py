@@ -299,4 +299,4 @@ def test(street, arguments):
 
 
 if __name__ == "__main__":
-    run(test, seconds=(1, 60), crowd=(400, 1000))
+    run(test, seconds=(1, 60), crowd=(200, 1000))

@@ -46,6 +46,7 @@ ranks_are() { # ranks_are DATABASE COUNT LAUNCHER
 	accounted t.db
 }
 
+# bats test_tags=apart
 @test "rtl run mpirun.mpich -n 4, and mpirun.mpich -n 4 rtl run" {
 	"$rtl" run --device soft -o a.db mpirun.mpich -n 4 "$demo" --steps 3 >out 2>err || { cat err; false; }
 	[ "$(told out)" = "$(stored a.db)" ]
@@ -259,6 +260,7 @@ closed() { # closed DATABASE: nothing open in it
 	accounted rtl-*.db
 }
 
+# bats test_tags=apart
 @test "a service named by --socket that takes no connection is named in one line of each launch, whose ranks run unrecorded" {
 	cat >full.py <<-'PYTHON'
 		import signal, socket

@@ -399,6 +399,7 @@ odd() { # odd FIXTURE STATEMENT QUESTION...: of the file so damaged there is an 
 	done
 }
 
+# bats test_tags=apart
 @test "extreme numbers in a database give wrong figures, but no crash" {
 	local kind high=9223372036854775807 low="-9223372036854775807 - 1"
 	for kind in clean lossy hung uneven; do

@@ -404,6 +404,7 @@ END
 	[ "$(sort signals | uniq -c | awk '$1 != 1')" = "" ]
 }
 
+# bats test_tags=apart
 @test "without descriptors it is said that they are missing" {
 	few() { # few NUMBER COMMAND...: with so many descriptors, of which three are open
 		python3 -c 'import resource, subprocess, sys
@@ -427,6 +428,7 @@ sys.exit(subprocess.run(sys.argv[2:], preexec_fn=lambda: resource.setrlimit(
 	[ "$of_sqlite" -gt 0 ]
 }
 
+# bats test_tags=apart
 @test "rtl run that is interrupted does not wait for a silent collector, and leaves none" {
 	rtl=$(lonely)
 	cp "$libdir/librtl-shim.so" lonely/lib/
@@ -463,6 +465,7 @@ sys.exit(subprocess.run(sys.argv[2:], preexec_fn=lambda: resource.setrlimit(
 	[ -z "$output" ]
 }
 
+# bats test_tags=apart
 @test "rtl run that is interrupted while it starts leaves the file free" {
 	# At each thing that can be seen of a start.
 	cat >ended.py <<-'PYTHON'

@@ -327,6 +327,7 @@ kill_collector_during() { # kill_collector_during FILE [OPTION]: sets status
 	[ "$(sql p.db 'SELECT command FROM rtl_session')" = "what was run" ]
 }
 
+# bats test_tags=apart
 @test "collector and ranks killed at once: every dispatch is stored or outstanding" {
 	"$rtl" run -o b.db --device soft "$demo" --ranks 3 --gpus 2 --dispatches 2000000 --rate 10000 >out 2>err 3>&- &
 	local runner=$! status=0
@@ -424,6 +425,7 @@ open='until sqlite3 -readonly d.db "SELECT name FROM rtl_session" | grep -q .; d
 	accounted late.db
 }
 
+# bats test_tags=apart
 @test "a collector that cannot start is started until it can, and that is said once" {
 	breakable_rtl
 	"$rtl" run -o d.db --device soft bash -c \
@@ -467,6 +469,7 @@ open='until sqlite3 -readonly d.db "SELECT name FROM rtl_session" | grep -q .; d
 
 row_of() { "$rtl" ls "${@:2}" --json | jq -c "[.sessions[] | select($1)]"; } # row_of CONDITION [OPTION...]
 
+# bats test_tags=apart
 @test "rtl ls lists what a collector has set aside, once, and where it lies" {
 	start_service
 	"$rtl" run --socket c.sock --device soft "$demo" --ranks 1 --steps 1 >out 2>err
@@ -498,6 +501,7 @@ row_of() { "$rtl" ls "${@:2}" --json | jq -c "[.sessions[] | select($1)]"; } # r
 	row_of '.session == "mine"' | jq -e 'length == 1 and (.[0] | .state == "set aside" and (.database | endswith("000000Z")))'
 }
 
+# bats test_tags=apart
 @test "rtl ls finds what a user's own collector left, the newest alone where asked, each folder looked into once" {
 	start_service "$work/state/rtl"
 	"$rtl" run --socket c.sock --device soft "$demo" --ranks 1 --steps 1 >out 2>err
@@ -626,6 +630,7 @@ row_of() { "$rtl" ls "${@:2}" --json | jq -c "[.sessions[] | select($1)]"; } # r
 	accounted t.db
 }
 
+# bats test_tags=apart
 @test "the list of private runs keeps the newest 256" {
 	mkdir -p state/rtl/private
 	for ((n = 0; n < 256; n++)); do

@@ -57,6 +57,7 @@ equals() { # equals TEXT EXPECTED
 		"2|8|6|90000|0|16666|-16666|0|compute" ]
 }
 
+# bats test_tags=apart
 @test "the order of the rows in the file does not matter" {
 	fixture late
 	fixture shuffled
@@ -221,6 +222,7 @@ send/recv|1|1|float8e5m2|2|50000|50000|1|1||timed"
 	[ "$(columns nodes.db operations skew_start_ns | sort -u)" = 0 ]
 }
 
+# bats test_tags=apart
 @test "collectives of 1,000 ranks are summed, and the straggler named" {
 	fixture many
 	[[ "$(json many.db 'd["reading"]')" == "Rank 617 is waited for, which costs 0 to 30 % of the time: its host submits late (30.0 us each time); all GPUs idle for their hosts as long" ]]

@@ -284,6 +284,7 @@ start_rank() { # start_rank RANK: a dormant one of the session "late"
 	ranks+=($!)
 }
 
+# bats test_tags=apart
 @test "a rank that comes later hears of the control; a killed collector is no reason to record" {
 	export RTL_SOCKET=$work/c.sock RTL_JOB_ID=late
 	serve
@@ -322,6 +323,7 @@ start_rank() { # start_rank RANK: a dormant one of the session "late"
 	[ "$(sql "$db" 'SELECT count(*) FROM rtl_loss')" -eq 0 ]
 }
 
+# bats test_tags=apart
 @test "a collector that was killed tells newcomers what the session was told before" {
 	export RTL_SOCKET=$work/c.sock RTL_JOB_ID=late
 	serve

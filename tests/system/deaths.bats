@@ -6,7 +6,7 @@ bats_require_minimum_version 1.5.0
 guest=$RTL_BUILD/tests/shim/guest/shim-guest
 
 @test "of processes killed at any moment no kernel is named that the GPU did not have" {
-	local deaths=8
+	local deaths=4
 	[ -z "${RTL_TEST_LONG:-}" ] || deaths=200
 	RANDOM=${RTL_TEST_SEED:-$RANDOM}
 	echo "RTL_TEST_SEED=$RANDOM"

@@ -107,6 +107,7 @@ b|c|step|100000"
 	equals "$(columns a.db same.db -- timeline reference candidate delta_ns | sort -u)" "a|same.db|0"
 }
 
+# bats test_tags=apart
 @test "what cannot be compared is refused with its reason, unless allowed" {
 	local what options
 	fixture a
@@ -327,6 +328,7 @@ B||0|"
 		and (.ratio_delta - 0.075 | fabs) < 1e-12' <<<"$output"
 }
 
+# bats test_tags=apart
 @test "diff of runs without steps, of hostile names and of a thousand ranks" {
 	fixture a markers=0 steps=2
 	fixture b markers=0 steps=2 gemm=500

@@ -143,6 +143,7 @@ compare() {
 	[ "$(ls two)" = rank1_trace.json ]
 }
 
+# bats test_tags=apart
 @test "databases of rocmProfileData and rocprofiler-sdk have every row, and their views lose none" {
 	$rtl run -q -o run.db --mode full --device soft -- "$demo" --ranks 2 --steps 3
 	fixture fixture_tree plain
@@ -173,6 +174,7 @@ compare() {
 	[ "$(sql one.rpd "SELECT count(*) FROM op WHERE opType = 'KernelExecution'")" -eq "$kernels" ]
 }
 
+# bats test_tags=apart
 @test "AORTA's metrics are the figures of rtl timeline, with the losses that the program told" {
 	$rtl run -q -o run.db --device soft -- "$demo" --ranks 2 --steps 4
 	fixture fixture clean
@@ -200,6 +202,7 @@ compare() {
 }
 
 # summary.json has what overlap_report.py makes of the lines of each run, which check_aorta.py has checked.
+# bats test_tags=apart
 @test "AORTA's summary compares two runs by their labels" {
 	local kind
 	python3 "$here/make_torch_trace.py" 0 1 >rank0.json
@@ -343,6 +346,7 @@ PY
 }
 
 # Imports have what no node has: several processes with the pid and the start of another.
+# bats test_tags=apart
 @test "processes of equal rank, pid and start are whole and apart in every format" {
 	local name has
 	python3 "$here/make_torch_trace.py" 0 1 2 >rank0.json
@@ -366,6 +370,7 @@ PY
 	[ "$(cd unranked.v3 && echo *)" = "pid4000_p2_results.json pid4000_p3_results.json pid4000_results.json" ]
 }
 
+# bats test_tags=apart
 @test "numbers that no recorder writes are left out of every format, and counted" {
 	fixture fixture_tree plain
 	fixture fixture_ranks overlap

@@ -63,7 +63,7 @@ compare() { # compare DATABASE
 	compare t.db
 }
 
-# bats test_tags=flood
+# bats test_tags=flood,apart
 @test "as fast as they go, eight ranks on whatever processors there are: every dispatch is stored" {
 	RTL_EXIT_MS=60000 $rtl run -o t.db --device soft -- "$demo" --ranks 8 --dispatches "${RTL_TEST_LONG:+1}25000" >out 2>err
 	cat err
@@ -102,6 +102,7 @@ compare() { # compare DATABASE
 	[ "$(sql t.db 'SELECT count(*) FROM rtl_process')" -eq 0 ]
 }
 
+# bats test_tags=apart
 @test "an end that may take no time: the program ends as ever, the recorder is read" {
 	export RTL_EXIT_MS=0
 	for n in $(seq "${RTL_TEST_LONG:+2}5"); do

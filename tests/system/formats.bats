@@ -49,6 +49,7 @@ answers() { # answers FILE EXPECTATION...
 	answers many.db
 }
 
+# bats test_tags=apart
 @test "every format keeps its form with hostile names and names of more than 4 KiB" {
 	fixture fixture hostile hostile.db
 	fixture fixture_ranks names ranks.db
@@ -58,6 +59,7 @@ answers() { # answers FILE EXPECTATION...
 	answers tree.db hostile
 }
 
+# bats test_tags=apart
 @test "every format answers for incomplete, live and hung jobs" {
 	fixture fixture lossy lossy.db
 	fixture fixture live live.db

@@ -148,6 +148,7 @@ flood() {
 	grep -Eq '^SIMULATED complete: 100000 dispatched, 100000 stored' <<<"$(last_line err)"
 }
 
+# bats test_tags=apart
 @test "a program that floods a queue of 4,096 packets ends as ever, complete, in every mode" {
 	for mode in lite standard full hip; do
 		flood "$mode"

@@ -150,8 +150,12 @@ refused() { # refused FILE PATTERN
 	"$rtl" import -o good.db "$traces/hta_triton.json.gz"
 	while IFS=$'\t' read -r file verdict why; do
 		count=$((count + 1))
-		# One reader has the limit of what a database gives for all formats: two of three run into it with --long.
-		case "${RTL_TEST_LONG:-}$file" in rpd_endless.db | rocpd_endless.db) continue ;; esac
+		# With --long all of them; else every third, and of those that have no end the one that is refused soonest.
+		case "${RTL_TEST_LONG:-}$file" in
+		1* | trace_lite_endless.db) ;;
+		*_endless.db) continue ;;
+		*) [ $((count % 3)) -eq 0 ] || continue ;;
+		esac
 		if [ "$verdict" = refused ]; then
 			refused "$file" "$why"
 		else
@@ -221,6 +225,7 @@ signal_at_each() {
 	[ $status -eq 0 ] && [ $at -gt 1 ]
 }
 
+# bats test_tags=apart
 @test "a signal that comes with the call that makes a file leaves nothing behind" {
 	trace 0 1 >rank0.json
 	"$rtl" import -o a.db rank0.json

@@ -71,6 +71,7 @@ shown() {
 		<("$rtl" --help | sed -n '/^Exit status:/,$ s/^  \([a-z0-9]*\)  *\(.*\)/\1 \2/p')
 }
 
+# bats test_tags=apart
 @test "no manual page has a mistake that mandoc or groff knows" {
 	local page
 	for page in "$pages"/man?/* "$pages"/demo/man1/*; do
@@ -99,6 +100,7 @@ completed() {
 	[ "$(completed su)" = summary ]
 }
 
+# bats test_tags=apart
 @test "zsh completes every verb and each of its options" {
 	local verb
 	zsh -n "$pages/_rtl"

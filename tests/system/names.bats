@@ -92,6 +92,7 @@ name() {
 		ON k.id = o.description_id GROUP BY k.id')" = "cycle_0000000000|cycle_0000000000|2" ]
 }
 
+# bats test_tags=apart
 @test "more names than the log of names holds: said and counted, no dispatch lost" {
 	prepare "default duration=5us"
 	run -3 "$rtl" run --strict -o t.db --device soft -- "$names" cycles "$code/overflow.co" 400

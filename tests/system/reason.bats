@@ -112,6 +112,7 @@ says() { # says REGEX
 	says '.*; [0-9]+ copies have no times \(rtl run --mode full\)$'
 }
 
+# bats test_tags=apart
 @test "a rank that may lie in the slack of all hosts is not accused" {
 	fixture late fixture_ranks.py
 	[[ $("$rtl" summary late.db | tail -n 1) == "SIMULATED reason: GPUs idle 73 %: the host submits late"* ]]

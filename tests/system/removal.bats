@@ -65,6 +65,7 @@ rtl: rm: $live: it is live; it can be removed when its job has ended" ]
 	[ ! -e a.db ]
 }
 
+# bats test_tags=apart
 @test "a private run that is kept stays in the list of sessions after 256 others" {
 	record a.db
 	a=$(name_of a.db)
@@ -188,6 +189,7 @@ session() { of "$1" ls --json | jq -r ".sessions[] | select(.job == \"$2\").sess
 	wait_until is_gone
 }
 
+# bats test_tags=apart
 @test "at the service a kept session outlives retention and restarts, a live one is not removed, and both can end" {
 	chmod 711 . && chmod 1777 truth
 	mkdir -m 700 $me $other && chown $me $me && chown $other $other

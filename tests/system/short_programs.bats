@@ -40,6 +40,7 @@ return_all() {
 	return_all return_unwaited
 }
 
+# bats test_tags=apart
 @test "short programs without the shim's thread lose no kernel that they waited for" {
 	export RTL_THREAD=no
 	return_all return_early

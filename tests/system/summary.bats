@@ -159,6 +159,7 @@ job() { # job NAME [KEY=VALUE...]
 	done
 }
 
+# bats test_tags=apart
 @test "diagnose: alike is within 5 %, in kernels and in work, longer and shorter" {
 	local slow
 	for slow in 19 -19; do

@@ -119,6 +119,7 @@ fixture() { # fixture KIND [FILE]
 	[ "$(jq -r '.rows[0].text' <<<"$output" | head -c 4)" = $'\x1b[31' ]
 }
 
+# bats test_tags=apart
 @test "times at the ends of what a number holds are wrong, and nothing worse" {
 	fixture clean
 	for times in "submit = -9223372036854775807 - 1" "start = 9223372036854775000" \

@@ -183,6 +183,7 @@ assert sum(n["gpu_ns"] for n in d["nodes"] if n["depth"] == 1) == d["gpu_ns"]'
 	done
 }
 
+# bats test_tags=apart
 @test "a tree of 1,000 ranks names the slowest rank" {
 	fixture wide
 	equals "$(nodes wide.db gpu_ns processes slowest_rank slowest_gpu_ns)" "1 step|10050000|1000|617|60000
@@ -205,6 +206,7 @@ assert sum(n["gpu_ns"] for n in d["nodes"] if n["depth"] == 1) == d["gpu_ns"]'
 	[[ $output == *" 2: 1.55x "*epoch* && $(grep -c : <<<"${output#*NAME}") -eq 2 ]]
 }
 
+# bats test_tags=apart
 @test "tree sums the names beyond its limit of nodes in one row, and says so" {
 	fixture flood
 	run -0 "$rtl" tree flood.db

@@ -76,6 +76,7 @@ identities() {
 	[ "$(sql t.db "SELECT count(*) FROM rtl_host_call WHERE api LIKE 'hip%'")" -eq 0 ]
 }
 
+# bats test_tags=apart
 @test "mode hip: the same, with HIP's calls in between" {
 	record hip
 	collectives
@@ -150,6 +151,7 @@ identities() {
 	done
 }
 
+# bats test_tags=apart
 @test "mode hip: RCCL and roctx that ctypes finds by dlsym" {
 	local mode user=("$(command -v python3)" "$here/../shim/calls/ctypes_rccl.py" "$folder/rccl/librccl.so.1"
 		"$RTL_BUILD/tests/shim/libroctx64.so")

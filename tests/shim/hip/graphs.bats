@@ -15,6 +15,7 @@ load hip.bash
 	exact
 }
 
+# bats test_tags=apart
 @test "a chain of 257 nodes, 100 replays" {
 	scene graph 257 100
 	launched

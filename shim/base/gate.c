@@ -175,8 +175,9 @@ static void change_put(uint32_t number, uint64_t at_ns, bool is_recording, enum 
 }
 
 /*
- * The number of a change is part of the word, and its time is read between load and exchange, so
- * the numbers and times of all threads have one order.
+ * The number of a change is part of the word, so the changes of all threads have one order. An
+ * opening reads its time between load and exchange, a closing after it: the time of a dispatch,
+ * which is read between two looks at the gate, lies in the interval.
  */
 static void word_set(uint64_t clear, uint64_t set, enum control_why why)
 {
@@ -192,6 +193,8 @@ static void word_set(uint64_t clear, uint64_t set, enum control_why why)
 			new += GATE_CHANGE;
 		}
 	} while (!atomic_compare_exchange_weak(&gate_word, &old, new));
+	if (is_change && !gate_is_open(new))
+		at_ns = clock_boottime_ns();
 	if (is_change)
 		change_put((uint32_t)(old >> GATE_CHANGE_LSB), at_ns, gate_is_open(new), why);
 }

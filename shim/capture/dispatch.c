@@ -252,8 +252,10 @@ static __attribute__((noinline)) uint64_t dispatch_numbered(struct dispatch_batc
 
 	if (!ref && atomic_load_explicit(&c->is_stopped, memory_order_relaxed))
 		return dispatch_drop(batch, signal, RTL_Q_skipped_shutdown);
-	if (!ref && !is_selected(gate_load(q->gate), symbol, origin))
+	if (!ref && !is_selected(gate_load(q->gate), symbol, origin)) {
+		batch->submit_ns = 0; /* the next packet may be in another interval */
 		return dispatch_drop(batch, signal, RTL_Q_skipped_filter);
+	}
 	if (!ref)
 		ref = slot_take(batch, seq);
 	if (!ref)
@@ -328,7 +330,10 @@ static inline __attribute__((always_inline)) uint64_t dispatch_fast(struct dispa
 		return dispatch_slow(batch, packet, signal, origin, DISPATCH_STAMP);
 	slot_fill(slot, q, packet, origin, seq);
 	slot->symbol = symbols_glance(c->hsa.symbols, c->hsa.symbols_mask, packet->kernel_object);
-	if (__builtin_expect(!slot->symbol || !submit_time_read(batch, &q->ticks), 0))
+	/* The gate is loaded before the time is read, and again: the time lies in the interval. */
+	if (__builtin_expect(!slot->symbol || !submit_time_read(batch, &q->ticks) ||
+				     !gate_is_open(gate_load(q->gate)),
+		    0))
 		return dispatch_slow(batch, packet, signal, origin, DISPATCH_STAMP);
 	slot->submit_ns = batch->submit_ns;
 	ref = q->taking = q->free;

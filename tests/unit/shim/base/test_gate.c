@@ -58,6 +58,28 @@ static void ends_in(uint64_t duration_ns)
 	assert_true(gate_next_ns() + 30 * SECOND > now_ns + duration_ns);
 }
 
+/* The gate when the clock was read last. */
+static _Atomic bool was_open;
+int __real_clock_gettime(clockid_t clock, struct timespec *ret);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ret)
+{
+	atomic_store(&was_open, is_open());
+	return __real_clock_gettime(clock, ret);
+}
+
+/* What is dispatched between two looks at an open gate has a time between these. */
+TEST_CASE(the_time_of_a_change_is_read_while_the_gate_is_closed)
+{
+	begin(&(struct choice){0}, 0);
+	gate_pause();
+	assert_false(was_open);
+	gate_resume();
+	assert_false(was_open);
+	assert_string_equal(changes(), "+start -program +program");
+}
+
 TEST_CASE(nothing_chosen_records_from_the_start)
 {
 	begin(&(struct choice){0}, 100);

@@ -176,8 +176,9 @@ static void change_put(uint32_t number, uint64_t at_ns, bool is_recording, enum 
 
 /*
  * The number of a change is part of the word, so the changes of all threads have one order. An
- * opening reads its time between load and exchange, a closing after it: the time of a dispatch,
- * which is read between two looks at the gate, lies in the interval.
+ * opening reads its time between load and exchange, a closing after it: a dispatch reads its time
+ * between two looks at the gate, so it lies in the interval, but for the error of its queue's clock
+ * line.
  */
 static void word_set(uint64_t clear, uint64_t set, enum control_why why)
 {
@@ -193,8 +194,13 @@ static void word_set(uint64_t clear, uint64_t set, enum control_why why)
 			new += GATE_CHANGE;
 		}
 	} while (!atomic_compare_exchange_weak(&gate_word, &old, new));
-	if (is_change && !gate_is_open(new))
-		at_ns = clock_boottime_ns();
+	if (is_change && !gate_is_open(new)) {
+		uint64_t end_ns = clock_boottime_ns();
+
+		/* Another thread may have opened it in between, at an earlier time. */
+		if (atomic_load(&gate_word) >> GATE_CHANGE_LSB == new >> GATE_CHANGE_LSB)
+			at_ns = end_ns;
+	}
 	if (is_change)
 		change_put((uint32_t)(old >> GATE_CHANGE_LSB), at_ns, gate_is_open(new), why);
 }

@@ -253,7 +253,8 @@ static __attribute__((noinline)) uint64_t dispatch_numbered(struct dispatch_batc
 	if (!ref && atomic_load_explicit(&c->is_stopped, memory_order_relaxed))
 		return dispatch_drop(batch, signal, RTL_Q_skipped_shutdown);
 	if (!ref && !is_selected(gate_load(q->gate), symbol, origin)) {
-		batch->submit_ns = 0; /* the next packet may be in another interval */
+		if (!gate_is_open(gate_load(q->gate)))
+			dispatch_batch_is_skipped(batch);
 		return dispatch_drop(batch, signal, RTL_Q_skipped_filter);
 	}
 	if (!ref)

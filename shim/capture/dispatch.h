@@ -19,8 +19,14 @@
 struct dispatch_batch {
 	struct capture *capture;
 	struct capture_queue *queue;
-	uint64_t submit_ns; /* read once per batch, at its first dispatch; 0 if not read yet */
+	uint64_t submit_ns; /* read at the first dispatch of each interval; 0 if not read yet */
 };
+
+/* The gate was closed for a packet of @batch: the next one may be in another interval. */
+static inline void dispatch_batch_is_skipped(struct dispatch_batch *batch)
+{
+	batch->submit_ns = 0;
+}
 
 enum dispatch_how {
 	DISPATCH_STAMP = 0, /* our signal, if the application has none */

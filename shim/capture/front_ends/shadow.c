@@ -242,6 +242,8 @@ static uint64_t packets_walk(struct shadow_queue *s, uint64_t next, uint64_t bou
 		if (queue_is_dormant(s->queue)) {
 			packet_skip(s, i, header);
 			walked(s, i);
+			if (is_begun)
+				dispatch_batch_is_skipped(&batch);
 			continue;
 		}
 		if (!is_begun)

@@ -75,7 +75,8 @@ run_ctest() {
 	(
 		cd "$dir" || exit
 		# Where it does not take a regular expression, ctest runs all tests.
-		! ctest -N "$@" {built}<&- 2>&1 | grep -A1 '^RegularExpression' || exit
+		ctest -N "$@" {built}<&- 2>&1 | { ! grep -A1 '^RegularExpression'; } || exit
+		rm -f "$report"
 		ctest -j $((jobs + 1)) --output-on-failure --no-tests=ignore --output-junit "$report" "$@" {built}<&- || true
 		cd "$OLDPWD" || exit
 		times >build/times.tests

@@ -136,7 +136,7 @@ refused() { # refused FILE PATTERN
 		return 1
 	}
 	[ "$(echo bad.db*)" = "bad.db*" ]
-	# Adding to a database fails in the same readers: every eighth, and with --long all.
+	# Adding to a database fails in the same readers: every eighth of them, and with --long all.
 	[ -n "${RTL_TEST_LONG:-}" ] || [ $((${count:-0} % 8)) -eq 0 ] || return 0
 	cp good.db before.db
 	run -1 --separate-stderr "$rtl" import --append -o good.db "$1"

@@ -270,8 +270,8 @@ static void model_storm(struct model *m, const struct model_tensors *t)
 
 /*
  * Every half of the GPU's memory starts as 1/16, so that no kernel meets what another process
- * left there. A software GPU computes nothing, so its first page is enough: all would fault in
- * twice as much memory as the rest of the process has.
+ * left there. A storm on a software GPU computes nothing, and does as if it had a model: there
+ * a page is enough, since all of it faults in twice as much memory as the rest of the process has.
  */
 static int model_fill(struct model *m, size_t bytes)
 {
@@ -287,7 +287,7 @@ static int model_fill(struct model *m, size_t bytes)
 	return r;
 }
 
-static int model_allocate(struct model *m, struct model_tensors *ret)
+static int model_allocate(struct model *m, bool is_storm, struct model_tensors *ret)
 {
 	size_t ops = MODEL_OPS_OTHER + (size_t)m->layers * MODEL_OPS_PER_LAYER;
 	size_t kernargs = (2 * ops + 8) * MODEL_KERNARG_STRIDE;
@@ -306,7 +306,7 @@ static int model_allocate(struct model *m, struct model_tensors *ret)
 	*ret = model_lay_out(m->device);
 	m->batch = ret->x;
 	m->logits = ret->d_logits;
-	return model_fill(m, m->gpu->simulated ? PAGE_BYTES : bytes);
+	return model_fill(m, is_storm && m->gpu->simulated ? PAGE_BYTES : bytes);
 }
 
 int model_open(const struct gpu *gpu, const struct code *code, const struct options *opt, int rank,
@@ -321,7 +321,7 @@ int model_open(const struct gpu *gpu, const struct code *code, const struct opti
 		.cause = opt->cause,
 		.pieces = opt->cause == CAUSE_SLOW_COPIES ? MODEL_PIECES : 1};
 	struct model_tensors tensors;
-	int r = model_allocate(&model, &tensors);
+	int r = model_allocate(&model, opt->dispatches_given, &tensors);
 
 	if (r) {
 		model_close(&model);

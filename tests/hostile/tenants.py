@@ -89,8 +89,13 @@ def linger(service):
         held = [lingering_socket() for _ in range(4)]
         for sender, _ in held:
             hang_up_with(service, sender.fileno(), 1000)
+        # Now the collector's are the last ones. Where it has closed them already it is this close that waits, until a
+        # signal.
+        signal.signal(signal.SIGALRM, lambda *_: None)
+        signal.setitimer(signal.ITIMER_REAL, 1, 1)
         for sender, _ in held:
-            os.close(sender.detach())  # now the collector's are the last ones
+            os.close(sender.detach())
+        signal.setitimer(signal.ITIMER_REAL, 0)
         return held
     return as_attacker(attack), None
 

@@ -252,8 +252,8 @@
  * sessions a minute would use up all inodes long before a quarter of the disk. */
 #define KEEP_SESSIONS_MAX	     16384u
 /* Sessions of one tenant that their owners keep from retention: a kept one goes only when its owner
- * removes it, so that users who keep all that they have take room from others for ever. For the
- * same reason they may have KEPT_DISK_PART of the user's --quota-disk. */
+ * removes it, so without a limit one user could take room from all others for ever. For the same
+ * reason kept sessions may have KEPT_DISK_PART of the user's --quota-disk. */
 #define KEPT_SESSIONS_MAX	     256u
 #define KEPT_DISK_PART		     2u
 /* Removed sessions that index.db remembers, 10 MiB of rows. The oldest of the user with most of
